@@ -27,6 +27,9 @@ std::string subject_of(const RbdAddress& address) {
   return "cluster of " + (address.conf.empty() ? "ceph.conf" : address.conf);
 }
 
+// After an attempt to connect that has got no answer for so long that this is nothing beside it.
+constexpr std::chrono::seconds kAgain{2};
+
 Error connect_error(const RbdAddress& address, int number) {
   const std::string subject = subject_of(address) + ": cannot connect as client." +
                               (address.user.empty() ? "admin" : address.user);
@@ -75,13 +78,27 @@ RbdCluster::~RbdCluster() {
   if (!process_.in_child()) library_.rados_shutdown(cluster_);
 }
 
+RbdClusters::Known& RbdClusters::known(const RbdAddress& address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return known_[{address.conf, address.user}];
+}
+
 Result<std::shared_ptr<RbdCluster>> RbdClusters::of(const RbdAddress& address) {
   HEXAD_TRY_ASSIGN(const RbdLibrary* const library, RbdLibrary::get());
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::weak_ptr<RbdCluster>& known = open_[{address.conf, address.user}];
-  if (std::shared_ptr<RbdCluster> open = known.lock(); open != nullptr) return open;
-  HEXAD_TRY_ASSIGN(std::shared_ptr<RbdCluster> cluster, RbdCluster::connect(*library, address));
-  known = cluster;
+  Known& known = this->known(address);
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  if (std::shared_ptr<RbdCluster> open = known.open.lock(); open != nullptr) return open;
+  if (known.failed.has_value()) {
+    if (std::chrono::steady_clock::now() - known.failed_at < kAgain) return *known.failed;
+    known.failed.reset();
+  }
+  Result<std::shared_ptr<RbdCluster>> cluster = RbdCluster::connect(*library, address);
+  if (cluster.ok()) {
+    known.open = *cluster;
+  } else if (cluster.error().code == ErrorCode::kUnavailable) {
+    known.failed = cluster.error();
+    known.failed_at = std::chrono::steady_clock::now();
+  }
   return cluster;
 }
 

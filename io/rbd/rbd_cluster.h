@@ -2,9 +2,13 @@
 // client there, and whoever breaks the lock of one of its images shuts it out of all of them.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,6 +31,10 @@ class RbdCluster {
 
   const RbdLibrary& library() const { return library_; }
   RbdLibrary::Handle handle() const { return cluster_; }
+  // Calls that nobody waits for any more, and that go on (io/rbd/rbd_patience.h).
+  std::size_t late() const { return late_; }
+  void one_is_late() { ++late_; }
+  void one_is_no_longer_late() { --late_; }
 
  private:
   RbdCluster(const RbdLibrary& library, RbdLibrary::Handle cluster)
@@ -35,18 +43,28 @@ class RbdCluster {
   const RbdLibrary& library_;
   const RbdLibrary::Handle cluster_;
   ForkMark process_;  // whose threads it has
+  std::atomic<std::size_t> late_ = 0;
 };
 
-// Those of a system. Any thread.
+// Those of a system. Any thread; to connect to one keeps nobody from another.
 class RbdClusters {
  public:
-  // The one that devices have which are open, or else a new one. Errors: those of connect(),
+  // The one that devices have which are open, or else a new one. One that could not be reached is
+  // not tried again for a moment: an opening asks for many images. Errors: those of connect(),
   // kUnsupported (no librbd).
   Result<std::shared_ptr<RbdCluster>> of(const RbdAddress& address);
 
  private:
+  struct Known {
+    std::mutex mutex;
+    std::weak_ptr<RbdCluster> open;  // guarded by it, as the next
+    std::optional<Error> failed;
+    std::chrono::steady_clock::time_point failed_at;
+  };
+  Known& known(const RbdAddress& address);
+
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::weak_ptr<RbdCluster>> open_;  // guarded by it
+  std::map<std::pair<std::string, std::string>, Known> known_;  // guarded by it; they stay
 };
 
 // A pool of a cluster, in which requests that find no space fail and do not wait for it.
@@ -59,7 +77,7 @@ class RbdPool {
   RbdPool(const RbdPool&) = delete;
   RbdPool& operator=(const RbdPool&) = delete;
 
-  const RbdCluster& cluster() const { return *cluster_; }
+  const std::shared_ptr<RbdCluster>& cluster() const { return cluster_; }
   RbdLibrary::Handle handle() const { return io_; }
 
  private:

@@ -10,6 +10,7 @@
 #include "io/os_error.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
+#include "io/rbd/rbd_patience.h"
 #include "io/rbd/rbd_settings.h"
 #include "io/request_subject.h"
 
@@ -22,15 +23,16 @@ constexpr std::uint32_t kBlock = 4096;
 
 std::string image_name(const RbdAddress& address) { return address.pool + "/" + address.image; }
 
-Result<std::unique_ptr<RbdPool>> pool_of(const RbdAddress& address, RbdClusters& clusters) {
+Result<std::shared_ptr<RbdPool>> pool_of(const RbdAddress& address, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(std::shared_ptr<RbdCluster> cluster, clusters.of(address));
-  return RbdPool::open(std::move(cluster), address.pool);
+  HEXAD_TRY_ASSIGN(auto pool, RbdPool::open(std::move(cluster), address.pool));
+  return std::shared_ptr<RbdPool>(std::move(pool));
 }
 
 // An image that nobody else has. Errors: kAlreadyExists.
 Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_t size,
                     const std::string& path) {
-  const RbdLibrary& library = pool.cluster().library();
+  const RbdLibrary& library = pool.cluster()->library();
   RbdLibrary::Handle options = nullptr;
   library.rbd_image_options_create(&options);
   int rc = library.rbd_image_options_set_uint64(options, kRbdOptionFormat, 2);
@@ -61,35 +63,46 @@ struct RbdDevice::Started {
 Result<std::unique_ptr<RbdDevice>> RbdDevice::open(const std::string& path, OpenMode mode,
                                                    IoQueue& queue, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
-  Result<std::unique_ptr<RbdPool>> pool = pool_of(address, clusters);
+  const Result<std::shared_ptr<RbdPool>> pool = pool_of(address, clusters);
   if (!pool.ok()) return pool.error().with_context(path);
-  return open_in(path, address, mode, queue, std::move(pool).value());
+  return open_in(path, address, mode, queue, *pool);
 }
 
-Result<std::unique_ptr<RbdDevice>> RbdDevice::open_in(const std::string& path,
-                                                      const RbdAddress& address, OpenMode mode,
-                                                      IoQueue& queue,
-                                                      std::unique_ptr<RbdPool> pool) {
+// All that is asked of the cluster is asked on other threads, which this one may leave.
+RbdDevice::Opened RbdDevice::open_in(const std::string& path, const RbdAddress& address,
+                                     OpenMode mode, IoQueue& queue,
+                                     const std::shared_ptr<RbdPool>& pool) {
   if (mode == OpenMode::kReadWrite && !address.snapshot.empty()) {
     return Error{ErrorCode::kReadOnly, path + ": a snapshot cannot be written",
                  "Open the store for reading only, or name the image without @."};
   }
-  std::unique_ptr<RbdDevice> device(new RbdDevice(path, mode, queue, std::move(pool)));
-  HEXAD_TRY(device->open_image(address));
-  if (mode == OpenMode::kReadWrite) {
-    HEXAD_TRY(check_rbd_settings(device->library(), device->image_, address, path));
-    HEXAD_TRY(device->lock(address));
-  } else if (mode == OpenMode::kReadOnly && address.snapshot.empty()) {
-    HEXAD_TRY(device->check_writers(address));
+  const auto device =
+      std::make_shared<std::unique_ptr<RbdDevice>>(new RbdDevice(path, mode, queue, pool));
+  const std::string what = "cannot open " + path;
+  HEXAD_TRY(ask_rbd<Status>(pool->cluster(), what, kRbdPatience,
+                            [device, address] { return (*device)->open_image(address); }));
+  // Who had the lock may have to be missed first.
+  const auto patience = mode == OpenMode::kReadWrite ? kRbdLongPatience : kRbdPatience;
+  HEXAD_TRY(ask_rbd<Status>(pool->cluster(), what, patience,
+                            [device, address] { return (*device)->take(address); }));
+  return std::move(*device);
+}
+
+Status RbdDevice::take(const RbdAddress& address) {
+  if (mode_ == OpenMode::kReadWrite) {
+    HEXAD_TRY(check_rbd_settings(library(), image_, address, name_));
+    HEXAD_TRY(lock(address));
+  } else if (mode_ == OpenMode::kReadOnly && address.snapshot.empty()) {
+    HEXAD_TRY(check_writers(address));
   }
   // The last writer may have grown it until it gave up its lock.
-  HEXAD_TRY_ASSIGN(const std::uint64_t size, device->image_size());
-  device->geometry_.size = size / kBlock * kBlock;
-  device->geometry_.logical_block = kBlock;
-  device->geometry_.physical_block = kBlock;
-  device->geometry_.volatile_cache = false;
-  device->geometry_.redundant = true;
-  return device;
+  HEXAD_TRY_ASSIGN(const std::uint64_t size, image_size());
+  geometry_.size = size / kBlock * kBlock;
+  geometry_.logical_block = kBlock;
+  geometry_.physical_block = kBlock;
+  geometry_.volatile_cache = false;
+  geometry_.redundant = true;
+  return {};
 }
 
 Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, std::uint64_t size,
@@ -104,12 +117,15 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, st
     return Error{ErrorCode::kInvalidArgument, path + ": a snapshot cannot be created",
                  "Name the image without @."};
   }
-  Result<std::unique_ptr<RbdPool>> pool = pool_of(address, clusters);
-  if (!pool.ok()) return pool.error().with_context(path);
-  const Status created = create_image(**pool, address, size, path);
+  const Result<std::shared_ptr<RbdPool>> found = pool_of(address, clusters);
+  if (!found.ok()) return found.error().with_context(path);
+  const std::shared_ptr<RbdPool>& pool = *found;
+  const Status created =
+      ask_rbd<Status>(pool->cluster(), path + ": cannot be created", kRbdPatience,
+                      [=] { return create_image(*pool, address, size, path); });
   const bool is_new = created.ok();
   if (!is_new && created.error().code != ErrorCode::kAlreadyExists) return created.error();
-  auto device = open_in(path, address, OpenMode::kReadWrite, queue, std::move(pool).value());
+  auto device = open_in(path, address, OpenMode::kReadWrite, queue, pool);
   if (!device.ok()) {
     if (is_new) remove(path, clusters).ignore();
     return device;
@@ -121,7 +137,7 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, st
 Status RbdDevice::remove(const std::string& path, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
   HEXAD_TRY_ASSIGN(const auto pool, pool_of(address, clusters));
-  const int rc = pool->cluster().library().rbd_remove(pool->handle(), address.image.c_str());
+  const int rc = pool->cluster()->library().rbd_remove(pool->handle(), address.image.c_str());
   if (rc == 0 || rc == -ENOENT) return {};
   return rbd_error(-rc, path + ": cannot be removed");
 }
@@ -135,7 +151,10 @@ void RbdDevice::release() {
     std::unique_lock<std::mutex> lock(mutex_);
     none_started_.wait(lock, [&] { return started_ == 0; });
   }
-  static_cast<void>(library().rbd_close(std::exchange(image_, nullptr)));
+  // The pool stays open for it, should it be late.
+  close_rbd(pool_->cluster(), [pool = pool_, image = std::exchange(image_, nullptr)] {
+    static_cast<void>(pool->cluster()->library().rbd_close(image));
+  });
 }
 
 Status RbdDevice::open_image(const RbdAddress& address) {
@@ -164,7 +183,7 @@ Status RbdDevice::lock(const RbdAddress& address) {
   if (rc != -EROFS && rc != -EBUSY && rc != -EAGAIN) {
     return rbd_error(-rc, name_ + ": cannot lock");
   }
-  const std::uint64_t self = library().rados_get_instance_id(pool_->cluster().handle());
+  const std::uint64_t self = library().rados_get_instance_id(pool_->cluster()->handle());
   HEXAD_TRY_ASSIGN(const RbdLockers lockers, find_lockers(library(), image_, self, name_));
   return Error{ErrorCode::kBusy,
                name_ + " is open for writing by the client at " + lockers.to_string(),

@@ -58,14 +58,15 @@ class RbdDevice final : public Device, private Starter {
  private:
   struct Started;
 
-  RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::unique_ptr<RbdPool> pool)
+  RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool)
       : name_(std::move(path)), mode_(mode), queue_(queue), pool_(std::move(pool)) {}
-  static Result<std::unique_ptr<RbdDevice>> open_in(const std::string& path,
-                                                    const RbdAddress& address, OpenMode mode,
-                                                    IoQueue& queue, std::unique_ptr<RbdPool> pool);
-  const RbdLibrary& library() const { return pool_->cluster().library(); }
+  using Opened = Result<std::unique_ptr<RbdDevice>>;
+  static Opened open_in(const std::string& path, const RbdAddress& address, OpenMode mode,
+                        IoQueue& queue, const std::shared_ptr<RbdPool>& pool);
+  const RbdLibrary& library() const { return pool_->cluster()->library(); }
 
   Status open_image(const RbdAddress& address);
+  Status take(const RbdAddress& address);
   Status lock(const RbdAddress& address);
   Status check_writers(const RbdAddress& address) const;
   Result<std::uint64_t> image_size() const;
@@ -81,7 +82,7 @@ class RbdDevice final : public Device, private Starter {
   const std::string name_;
   const OpenMode mode_;
   IoQueue& queue_;
-  const std::unique_ptr<RbdPool> pool_;
+  const std::shared_ptr<RbdPool> pool_;
   ForkMark process_;  // whose lock it is
   RbdLibrary::Handle image_ = nullptr;
   Geometry geometry_;

@@ -1,12 +1,15 @@
 #include "io/rbd/rbd_holder.h"
 
 #include <cerrno>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "io/rbd/rbd_address.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
+#include "io/rbd/rbd_patience.h"
 #include "io/rbd/rbd_settings.h"
 
 namespace hexad::io {
@@ -16,11 +19,9 @@ namespace {
 // An image that is open, and not locked.
 class OpenImage {
  public:
-  static Result<std::unique_ptr<OpenImage>> open(const std::string& path, RbdClusters& clusters) {
-    HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
-    Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(address);
-    if (!cluster.ok()) return cluster.error().with_context(path);
-    Result<std::unique_ptr<RbdPool>> pool = RbdPool::open(std::move(*cluster), address.pool);
+  static Result<std::unique_ptr<OpenImage>> open(const std::string& path, const RbdAddress& address,
+                                                 const std::shared_ptr<RbdCluster>& cluster) {
+    Result<std::unique_ptr<RbdPool>> pool = RbdPool::open(cluster, address.pool);
     if (!pool.ok()) return pool.error().with_context(path);
     std::unique_ptr<OpenImage> image(new OpenImage(path, address, std::move(pool).value()));
     const int rc = image->library().rbd_open(image->pool_->handle(), address.image.c_str(),
@@ -36,7 +37,7 @@ class OpenImage {
   OpenImage& operator=(const OpenImage&) = delete;
 
   Result<RbdLockers> lockers() const {
-    const std::uint64_t self = library().rados_get_instance_id(pool_->cluster().handle());
+    const std::uint64_t self = library().rados_get_instance_id(pool_->cluster()->handle());
     return find_lockers(library(), handle_, self, path_);
   }
   // Else it would be freed without its holder being shut out.
@@ -51,7 +52,7 @@ class OpenImage {
  private:
   OpenImage(std::string path, RbdAddress address, std::unique_ptr<RbdPool> pool)
       : path_(std::move(path)), address_(std::move(address)), pool_(std::move(pool)) {}
-  const RbdLibrary& library() const { return pool_->cluster().library(); }
+  const RbdLibrary& library() const { return pool_->cluster()->library(); }
 
   const std::string path_;
   const RbdAddress address_;
@@ -59,21 +60,43 @@ class OpenImage {
   RbdLibrary::Handle handle_ = nullptr;
 };
 
+// Opens the image, asks it, and closes it, on a thread that this one may leave.
+template <typename Outcome>
+Outcome ask_image(const std::string& path, RbdClusters& clusters, const std::string& what,
+                  std::chrono::seconds patience,
+                  const std::function<Outcome(const OpenImage& image)>& question) {
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  const Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(address);
+  if (!cluster.ok()) return cluster.error().with_context(path);
+  return ask_rbd<Outcome>(*cluster, what, patience, [=, cluster = *cluster]() -> Outcome {
+    HEXAD_TRY_ASSIGN(const auto image, OpenImage::open(path, address, cluster));
+    return question(*image);
+  });
+}
+
 }  // namespace
 
 Result<std::optional<Holder>> find_rbd_holder(const std::string& path, RbdClusters& clusters) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
-  HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
-  if (lockers.owners.empty()) return std::optional<Holder>();
-  return std::optional<Holder>(Holder{"the client at " + lockers.to_string(), lockers.own});
+  using Found = Result<std::optional<Holder>>;
+  return ask_image<Found>(
+      path, clusters, "cannot tell who has " + path, kRbdPatience,
+      [](const OpenImage& image) -> Found {
+        HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
+        if (lockers.owners.empty()) return std::optional<Holder>();
+        return std::optional<Holder>(Holder{"the client at " + lockers.to_string(), lockers.own});
+      });
 }
 
 Status shut_out_of_rbd(const std::string& path, RbdClusters& clusters) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
-  HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
-  if (!lockers.owners.empty()) HEXAD_TRY(image->check_settings());
-  for (const std::string& owner : lockers.owners) HEXAD_TRY(image->break_lock(owner));
-  return {};
+  return ask_image<Status>(path, clusters, "cannot shut out who has " + path, kRbdLongPatience,
+                           [](const OpenImage& image) -> Status {
+                             HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
+                             if (!lockers.owners.empty()) HEXAD_TRY(image.check_settings());
+                             for (const std::string& owner : lockers.owners) {
+                               HEXAD_TRY(image.break_lock(owner));
+                             }
+                             return {};
+                           });
 }
 
 }  // namespace hexad::io
