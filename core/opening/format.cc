@@ -12,6 +12,7 @@
 #include "alloc/root_choice.h"
 #include "core/opening/pool_options.h"
 #include "core/opening/pool_plan.h"
+#include "core/opening/room_below.h"
 #include "core/space/log_set.h"
 #include "io/rng.h"
 #include "kv/lmdb/lmdb_index.h"
@@ -252,15 +253,15 @@ Status grow_logs(std::vector<NewDevice>& targets) {
 
 // Files that were there may be sparse: with all their room now, no write lacks it later.
 Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
+  std::vector<std::string> unsure;
   for (const NewDevice& target : targets) {
     HEXAD_TRY_ASSIGN(const io::Device::Room room,
                      target.device->reserve_room(0, target.device->geometry().size));
-    if (room == io::Device::Room::kSure) continue;
-    made.notes.push_back(target.path +
-                         ": what it lies on cannot reserve space, or gives every write a new "
-                         "place; keep some of it free, else commits wait and may end with an "
-                         "unknown outcome");
+    if (room != io::Device::Room::kSure) unsure.push_back(target.path);
   }
+  if (unsure.empty()) return {};
+  made.notes.push_back(unreserved_note(
+      unsure, "keep some of it free, else commits wait and may end with an unknown outcome"));
   return {};
 }
 

@@ -32,6 +32,16 @@ std::vector<Slab> slabs_in_use(const Members& members, Space& space, std::uint64
 
 }  // namespace
 
+std::string unreserved_note(const std::vector<std::string>& paths, const std::string& and_so) {
+  std::string text = paths.front();
+  if (paths.size() > 1) {
+    text += " and " + std::to_string(paths.size() - 1) + " other device" +
+            (paths.size() == 2 ? "" : "s");
+  }
+  return text + ": what " + (paths.size() == 1 ? "it lies" : "they lie") +
+         " on cannot reserve space, or gives every write a new place; " + and_so;
+}
+
 Result<std::vector<std::string>> reserve_room_below(const Members& members, Space& space,
                                                     std::uint64_t unit) {
   std::set<DeviceId> unsure;
@@ -56,10 +66,11 @@ Result<std::vector<std::string>> reserve_room_below(const Members& members, Spac
   const std::vector<Slab> slabs = slabs_in_use(members, space, unit);
   for (const Slab& slab : slabs) HEXAD_TRY(reserve(*slab.member, slab.offset, unit));
   std::vector<std::string> notes;
-  for (const DeviceId id : unsure) {
-    notes.push_back(members.find(id)->path +
-                    ": what it lies on cannot reserve space, or gives every write a new place; "
-                    "when it is full, commits wait and may end with an unknown outcome");
+  std::vector<std::string> paths;
+  for (const DeviceId id : unsure) paths.push_back(members.find(id)->path);
+  if (!paths.empty()) {
+    notes.push_back(unreserved_note(
+        paths, "when it is full, commits wait and may end with an unknown outcome"));
   }
   std::set<DeviceId> full;
   for (const Slab& slab : slabs) {

@@ -19,6 +19,10 @@ namespace hexad::core {
 Result<std::vector<std::string>> reserve_room_below(const Members& members, Space& space,
                                                     std::uint64_t unit);
 
+// One note for all devices whose room nobody promises, one at least: a pool has many images.
+// `and_so` ends it.
+std::string unreserved_note(const std::vector<std::string>& paths, const std::string& and_so);
+
 // Of one device, attached and not yet usable: all of that. Errors: as above.
 Status reserve_room_below(const Members& members, Space& space, DeviceId device,
                           std::uint64_t unit);

@@ -192,5 +192,12 @@ TEST_CASE("room below: files on a full file system of their own") {
   REQUIRE(put(store, "more", noise(100'000, 3)).ok());
 }
 
+TEST_CASE("room_below: one note for all devices whose room nobody promises") {
+  CHECK(core::unreserved_note({"rbd:log/a"}, "so") ==
+        "rbd:log/a: what it lies on cannot reserve space, or gives every write a new place; so");
+  CHECK(core::unreserved_note({"a", "b"}, "so").starts_with("a and 1 other device: what they lie"));
+  CHECK(core::unreserved_note({"a", "b", "c"}, "").starts_with("a and 2 other devices: what they"));
+}
+
 }  // namespace
 }  // namespace hexad::testing
