@@ -47,6 +47,7 @@ WITHOUT = {
     "io/lines/private_socket.h": "line_service_test.cc",
     "io/rbd/rbd_cluster.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_device.h": "tests/ceph/rbd_device_test.cc",
+    "io/rbd/rbd_patience.h": "tests/ceph/rbd_failures_test.py",
     "io/rbd/rbd_settings.h": "tests/ceph/rbd_lock_test.cc",
     "io/rbd/rbd_holder.h": "tests/ceph/rbd_lock_test.cc",
     "io/starter.h": "an interface; starter_queue_test.cc",
