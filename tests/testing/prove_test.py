@@ -32,6 +32,14 @@ class CountsTest(unittest.TestCase):
         self.assertEqual(prove.counts_of("Segmentation fault\n"), {})
 
 
+class CampaignsTest(unittest.TestCase):
+    def test_a_word_picks_those_that_have_it_and_none_picks_all(self):
+        self.assertEqual(prove.campaigns_with(""), list(prove.CAMPAIGNS))
+        for word, campaign in {"kills_test": prove.StoreKills, "take_over": prove.TakeOver}.items():
+            self.assertEqual(prove.campaigns_with(word), [campaign])
+        self.assertEqual(prove.campaigns_with("no such"), [])
+
+
 class TotalsTest(unittest.TestCase):
     def run_of(self, output):
         totals = {}

@@ -58,6 +58,14 @@ class StoreKills:
     environment = {"HEXAD_KILLS": "60"}
 
 
+class TakeOver:
+    """Writers on a cluster that are killed, stopped or alive when another one takes over; it starts the cluster."""
+
+    targets = ("//tests/ceph:ledger_writer", "//tools:hexad")
+    words = ("python3", "-B", "tests/ceph/take_over_test.py")
+    environment = {"HEXAD": f"{BIN}/tools/hexad", "LEDGER_WRITER": f"{BIN}/tests/ceph/ledger_writer"}
+
+
 CAMPAIGNS = (
     # Apart, since the first takes three quarters of an hour: crash-own-caches.
     Campaign("//tests/crash:crash_test", "[one]"),
@@ -73,11 +81,17 @@ CAMPAIGNS = (
     Campaign("//tests/crash:owners_crash_test"),
     BackupKills,
     StoreKills,
+    TakeOver,
     Campaign("//tests/core/store:cleaned_model_test"),
     Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
     Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
              "--round", "5000"),
 )
+
+
+def campaigns_with(word):
+    """Those with the word in what is run."""
+    return [campaign for campaign in CAMPAIGNS if word in " ".join((*campaign.targets, *campaign.words))]
 
 
 def counts_of(output):
@@ -266,7 +280,7 @@ def main():
     parser.add_argument("--dry-run", action="store_true", help="leave doc/testing.md as it is")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    chosen = [campaign for campaign in CAMPAIGNS if options.campaign in campaign.targets[0]]
+    chosen = campaigns_with(options.campaign)
     if not chosen:
         parser.error(f"no campaign has {options.campaign!r} in its name")
     proof = Proof(options.minutes, chosen)
