@@ -3,8 +3,8 @@
 
 A process writes all the time and keeps a ledger (ledger_writer.cc). Commits wait or fail with a true message, the
 warnings of its status name the images and for how long, it goes on by itself where it can, and a last look finds
-all that was acknowledged and nothing that failed. Runs alone: each test does something to the whole cluster, and
-takes it back."""
+all that was acknowledged and nothing that failed. The cluster is one of its own: each test does something to all of it,
+and takes it back; and daemons that a test of Bazel's has started end with it."""
 
 import os
 import shutil
@@ -19,10 +19,19 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import daemons  # pylint: disable=wrong-import-position
 import ledger  # pylint: disable=wrong-import-position
 
-CONF = os.environ["HEXAD_CEPH_CONF"]
+CLUSTER = os.path.abspath(os.environ["CLUSTER"])
+# Paths of sockets are short.
+HOME = tempfile.mkdtemp(prefix="hexad-ceph-", dir="/tmp")
+CONF = os.path.join(HOME, "c", "ceph.conf")
 PATIENCE = 5  # s: device_patience, shorter than what OSDs and monitors are away
 FAILED = 7
 UNAVAILABLE = 4
+
+
+def setUpModule():
+    unittest.addModuleCleanup(shutil.rmtree, HOME, ignore_errors=True)
+    unittest.addModuleCleanup(subprocess.run, [sys.executable, CLUSTER, "stop", os.path.dirname(CONF)], check=True)
+    subprocess.run([sys.executable, CLUSTER, "start", os.path.dirname(CONF)], stdout=subprocess.DEVNULL, check=True)
 
 
 class Failures(unittest.TestCase):
