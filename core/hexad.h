@@ -14,6 +14,7 @@
 
 #include "core/api/damage.h"            // IWYU pragma: export
 #include "core/api/device_questions.h"  // IWYU pragma: export
+#include "core/api/group.h"             // IWYU pragma: export
 #include "core/api/object_room.h"       // IWYU pragma: export
 #include "core/api/options.h"           // IWYU pragma: export
 #include "core/api/pool.h"              // IWYU pragma: export

@@ -11,6 +11,11 @@ inline constexpr std::string_view kRbdPrefix = "rbd:";
 // An image of a Ceph cluster (io/rbd/rbd_address.h).
 inline bool is_rbd_path(std::string_view path) { return path.starts_with(kRbdPrefix); }
 
+// A snapshot of such an image, which is as it was at some moment.
+inline bool is_snapshot_path(std::string_view path) {
+  return is_rbd_path(path) && path.substr(0, path.find('?')).find('@') != std::string_view::npos;
+}
+
 // Names no file, though there may be one that is called so: ./rbd:x is its path.
 inline bool is_address(std::string_view path) { return is_rbd_path(path); }
 

@@ -300,8 +300,15 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   }
   survey.label = *like->label;
   HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(like->label->pool_options));
-  survey.fast_directories = pool.fast_directories;
-  if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  // Where the devices are as they were at some moment, a fast directory is not, and what it has of
+  // later would be taken for theirs. It is a copy, and they do without.
+  const bool of_the_past =
+      std::any_of(pool.devices.begin(), pool.devices.end(),
+                  [](const std::string& path) { return io::is_snapshot_path(path); });
+  if (!of_the_past) {
+    survey.fast_directories = pool.fast_directories;
+    if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  }
   // A pool that was made without a fast tier keeps its log on the data devices; a directory that it
   // is given later has the index alone.
   const bool with_logs =

@@ -75,7 +75,11 @@ Result<std::shared_ptr<RbdCluster>> RbdCluster::connect(const RbdLibrary& librar
 
 RbdCluster::~RbdCluster() {
   // A child has none of its threads.
-  if (!process_.in_child()) library_.rados_shutdown(cluster_);
+  if (process_.in_child()) {
+    writers_->leave_to_parent();
+  } else {
+    library_.rados_shutdown(cluster_);
+  }
 }
 
 RbdClusters::Known& RbdClusters::known(const RbdAddress& address) {

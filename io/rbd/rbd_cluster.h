@@ -16,6 +16,7 @@
 #include "io/fork_mark.h"
 #include "io/rbd/rbd_address.h"
 #include "io/rbd/rbd_library.h"
+#include "io/rbd/rbd_writers.h"
 
 namespace hexad::io {
 
@@ -35,13 +36,18 @@ class RbdCluster {
   std::size_t late() const { return late_; }
   void one_is_late() { ++late_; }
   void one_is_no_longer_late() { --late_; }
+  // The images that are open for writing.
+  RbdWriters& writers() const { return *writers_; }
 
  private:
   RbdCluster(const RbdLibrary& library, RbdLibrary::Handle cluster)
-      : library_(library), cluster_(cluster) {}
+      : library_(library),
+        cluster_(cluster),
+        writers_(std::make_unique<RbdWriters>(library, cluster)) {}
 
   const RbdLibrary& library_;
   const RbdLibrary::Handle cluster_;
+  const std::unique_ptr<RbdWriters> writers_;
   ForkMark process_;  // whose threads it has
   std::atomic<std::size_t> late_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "io/rbd/rbd_device.h"
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,8 @@ struct RbdDevice::Started {
   RbdDevice& device;
   IoRequest request;
   Answer answer;
+
+  bool writes() const { return request.op == IoOp::kWrite || request.op == IoOp::kDiscard; }
 };
 
 Result<std::unique_ptr<RbdDevice>> RbdDevice::open(const std::string& path, OpenMode mode,
@@ -92,6 +95,7 @@ Status RbdDevice::take(const RbdAddress& address) {
   if (mode_ == OpenMode::kReadWrite) {
     HEXAD_TRY(check_rbd_settings(library(), image_, address, name_));
     HEXAD_TRY(lock(address));
+    pool_->cluster()->writers().add(address.pool, address.image, *this);
   } else if (mode_ == OpenMode::kReadOnly && address.snapshot.empty()) {
     HEXAD_TRY(check_writers(address));
   }
@@ -142,17 +146,23 @@ Status RbdDevice::remove(const std::string& path, RbdClusters& clusters) {
   return rbd_error(-rc, path + ": cannot be removed");
 }
 
+RbdDevice::RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool)
+    : name_(std::move(path)), mode_(mode), queue_(queue), pool_(std::move(pool)) {}
+
 RbdDevice::~RbdDevice() { release(); }
 
 void RbdDevice::release() {
   // A child has none of librbd's threads; image and lock are its parent's.
   if (image_ == nullptr || process_.in_child()) return;
+  RbdWriters& writers = pool_->cluster()->writers();
+  const std::optional<RbdWriters::Watch> watch = writers.remove(*this);
   {
     std::unique_lock<std::mutex> lock(mutex_);
     none_started_.wait(lock, [&] { return started_ == 0; });
   }
   // The pool stays open for it, should it be late.
-  close_rbd(pool_->cluster(), [pool = pool_, image = std::exchange(image_, nullptr)] {
+  close_rbd(pool_->cluster(), [pool = pool_, watch, image = std::exchange(image_, nullptr)] {
+    if (watch.has_value()) pool->cluster()->writers().end(pool->handle(), *watch);
     static_cast<void>(pool->cluster()->library().rbd_close(image));
   });
 }
@@ -197,9 +207,9 @@ Status RbdDevice::check_writers(const RbdAddress& address) const {
     if (!lockers.is_alive(owner)) continue;
     return Error{ErrorCode::kBusy,
                  name_ + " is open for writing by the client at " + lockers.to_string(),
-                 "Close the store there first, or read snapshots of its images, all of one moment: "
-                 "rbd snap create " +
-                     image_name(address) + "@NAME, and open rbd:" + image_name(address) + "@NAME."};
+                 "Close the store there first, or read a snapshot of all its images, which is made "
+                 "meanwhile, too: hexad snapshot-group create; open rbd:" +
+                     address.pool + "/GROUP@NAME."};
   }
   return {};
 }
@@ -246,25 +256,83 @@ void RbdDevice::start(const IoRequest& request, Answer answer) {
   if (is_fenced()) return answer(fenced_error(subject_of(request)));
   if (read_only() && request.op == IoOp::kFlush) return answer(Status());
   auto started = std::make_unique<Started>(Started{*this, request, std::move(answer)});
-  RbdLibrary::Handle completion = nullptr;
-  if (const int rc =
-          library().rbd_aio_create_completion(started.get(), &RbdDevice::answered, &completion);
-      rc < 0) {
-    return started->answer(rbd_error(-rc, subject_of(request)));
-  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    started_ += 2;  // the answer's call, and this one
+    ++started_;  // this call
+    if (started->writes() && paused_) {
+      kept_.push_back(std::move(started));
+      return;
+    }
+    if (started->writes()) ++writing_;
   }
-  const int rc = ask(started->request, completion);
+  begin(std::move(started));
+}
+
+// In a call that is counted, of a write that is.
+void RbdDevice::begin(std::unique_ptr<Started> started) {
+  RbdLibrary::Handle completion = nullptr;
+  int rc = is_fenced() ? -ESHUTDOWN
+                       : library().rbd_aio_create_completion(started.get(), &RbdDevice::answered,
+                                                             &completion);
   if (rc >= 0) {
-    static_cast<void>(started.release());  // answered() has it, or had
-  } else {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++started_;  // the answer's call
+    }
+    rc = ask(started->request, completion);
+    if (rc >= 0) {
+      static_cast<void>(started.release());  // answered() has it, or had
+      return call_is_over();
+    }
     library().rbd_aio_release(completion);
-    started->answer(outcome(*started, rc));
     call_is_over();
   }
+  write_is_over(*started);
+  started->answer(outcome(*started, rc));
   call_is_over();
+}
+
+void RbdDevice::write_is_over(const Started& started) {
+  if (!started.writes()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--writing_ == 0) none_writes_.notify_all();
+}
+
+void RbdDevice::pause() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  paused_ = true;
+}
+
+Status RbdDevice::drain() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto none = [&] { return writing_ == 0; };
+  if (none_writes_.wait_for(lock, std::chrono::seconds(kDrainPatience), none)) return {};
+  return Error{ErrorCode::kUnavailable,
+               name_ + ": " + std::to_string(writing_) + " writes have not been answered for " +
+                   std::to_string(kDrainPatience) + " s",
+               "Check the cluster: ceph -s."};
+}
+
+void RbdDevice::go_on() {
+  std::vector<std::unique_ptr<Started>> kept;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    paused_ = false;
+    kept.swap(kept_);
+    writing_ += kept.size();
+  }
+  for (std::unique_ptr<Started>& started : kept) begin(std::move(started));
+}
+
+Status RbdDevice::take_snapshot(const std::string& name) {
+  if (is_fenced()) return fenced_error(name_);
+  const int rc = library().rbd_snap_create(image_, name.c_str());
+  if (rc == 0) return {};
+  return error_of(-rc, name_ + ": cannot take the snapshot " + name);
+}
+
+void RbdDevice::drop_snapshot(const std::string& name) {
+  static_cast<void>(library().rbd_snap_remove(image_, name.c_str()));
 }
 
 // RD2
@@ -293,6 +361,7 @@ void RbdDevice::answered(RbdLibrary::Handle completion, void* argument) {
   RbdDevice& device = started->device;
   const ssize_t result = device.library().rbd_aio_get_return_value(completion);
   device.library().rbd_aio_release(completion);
+  device.write_is_over(*started);
   started->answer(device.outcome(*started, result));
   device.call_is_over();
 }

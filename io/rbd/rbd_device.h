@@ -20,18 +20,20 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "io/device.h"
 #include "io/fork_mark.h"
 #include "io/rbd/rbd_address.h"
 #include "io/rbd/rbd_cluster.h"
+#include "io/rbd/rbd_writers.h"
 #include "io/starter.h"
 #include "io/system.h"
 
 namespace hexad::io {
 
-class RbdDevice final : public Device, private Starter {
+class RbdDevice final : public Device, private Starter, private WrittenImage {
  public:
   // `path`: the address. Errors: as System::open_device, kUnsupported (no librbd; an image that has
   // no exclusive lock), kUnavailable (the cluster does not answer).
@@ -58,8 +60,7 @@ class RbdDevice final : public Device, private Starter {
  private:
   struct Started;
 
-  RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool)
-      : name_(std::move(path)), mode_(mode), queue_(queue), pool_(std::move(pool)) {}
+  RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool);
   using Opened = Result<std::unique_ptr<RbdDevice>>;
   static Opened open_in(const std::string& path, const RbdAddress& address, OpenMode mode,
                         IoQueue& queue, const std::shared_ptr<RbdPool>& pool);
@@ -77,7 +78,17 @@ class RbdDevice final : public Device, private Starter {
   static void answered(RbdLibrary::Handle completion, void* argument);
   Status outcome(const Started& started, ssize_t result);
   void release() override;
+  void begin(std::unique_ptr<Started> started);
   void call_is_over();
+  void write_is_over(const Started& started);
+
+  const std::string& path() const override { return name_; }
+  RbdLibrary::Handle pool() const override { return pool_->handle(); }
+  void pause() override;
+  Status drain() override;
+  void go_on() override;
+  Status take_snapshot(const std::string& name) override;
+  void drop_snapshot(const std::string& name) override;
 
   const std::string name_;
   const OpenMode mode_;
@@ -90,6 +101,10 @@ class RbdDevice final : public Device, private Starter {
   std::condition_variable none_started_;
   std::size_t started_ =
       0;  // guarded by it: calls that are not over, of requests and answers (RD2)
+  std::condition_variable none_writes_;
+  std::size_t writing_ = 0;                     // guarded by mutex_: writes and discards under way
+  bool paused_ = false;                         // guarded by mutex_
+  std::vector<std::unique_ptr<Started>> kept_;  // guarded by mutex_: what waits meanwhile
 };
 
 }  // namespace hexad::io

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,20 @@ struct RbdOption {
   char* value;
   int source;
 };
+struct RbdSnapshotEntry {
+  std::uint64_t id;
+  std::uint64_t size;
+  const char* name;
+};
+struct RbdGroupEntry {  // of an image: the group that it is in
+  char* name;
+  std::int64_t pool;
+};
+struct RbdGroupImage {
+  char* name;
+  std::int64_t pool;
+  int state;
+};
 inline constexpr int kRbdLockExclusive = 0;
 inline constexpr int kRbdOptionFormat = 0;
 inline constexpr int kRbdOptionFeatures = 1;
@@ -34,6 +49,10 @@ inline constexpr std::uint64_t kRbdFeatureExclusiveLock = std::uint64_t{1} << 2;
 struct RbdLibrary {
   using Handle = void*;  // of a cluster, a pool, an image, options, a completion
   using Callback = void (*)(Handle completion, void* argument);
+  // Of a watched object: somebody has sent `bytes`, and waits for rados_notify_ack().
+  using Notified = void (*)(void* argument, std::uint64_t notification, std::uint64_t watch,
+                            std::uint64_t sender, void* bytes, std::size_t length);
+  using WatchFailed = void (*)(void* argument, std::uint64_t watch, int error);
 
   // Those of the system. Loaded by the first call that succeeds, and kept. Any thread.
   // Errors: kUnsupported (not installed, or too old).
@@ -51,6 +70,17 @@ struct RbdLibrary {
   int (*rados_ioctx_create)(Handle cluster, const char* pool, Handle* io);
   void (*rados_ioctx_destroy)(Handle io);
   void (*rados_set_pool_full_try)(Handle io);
+  std::int64_t (*rados_ioctx_get_id)(Handle io);
+  int (*rados_pool_reverse_lookup)(Handle cluster, std::int64_t id, char* name, std::size_t size);
+  int (*rados_watch3)(Handle io, const char* object, std::uint64_t* watch, Notified notified,
+                      WatchFailed failed, std::uint32_t seconds, void* argument);
+  int (*rados_unwatch2)(Handle io, std::uint64_t watch);
+  int (*rados_watch_flush)(Handle cluster);
+  int (*rados_notify2)(Handle io, const char* object, const char* bytes, int length,
+                       std::uint64_t milliseconds, char** answers, std::size_t* answers_size);
+  int (*rados_notify_ack)(Handle io, const char* object, std::uint64_t notification,
+                          std::uint64_t watch, const char* bytes, int length);
+  void (*rados_buffer_free)(char* bytes);
 
   void (*rbd_image_options_create)(Handle* options);
   void (*rbd_image_options_destroy)(Handle options);
@@ -64,6 +94,20 @@ struct RbdLibrary {
   int (*rbd_resize)(Handle image, std::uint64_t size);
   int (*rbd_get_size)(Handle image, std::uint64_t* size);
   int (*rbd_get_features)(Handle image, std::uint64_t* features);
+  int (*rbd_snap_create)(Handle image, const char* name);
+  int (*rbd_snap_remove)(Handle image, const char* name);
+  int (*rbd_snap_list)(Handle image, RbdSnapshotEntry* entries, int* most);
+  void (*rbd_snap_list_end)(RbdSnapshotEntry* entries);
+  int (*rbd_snap_get_timestamp)(Handle image, std::uint64_t id, timespec* time);
+  int (*rbd_get_group)(Handle image, RbdGroupEntry* group, std::size_t entry_size);
+  int (*rbd_group_info_cleanup)(RbdGroupEntry* group, std::size_t entry_size);
+  int (*rbd_group_create)(Handle io, const char* name);
+  int (*rbd_group_image_add)(Handle group_io, const char* group, Handle image_io,
+                             const char* image);
+  int (*rbd_group_image_list)(Handle io, const char* group, RbdGroupImage* images,
+                              std::size_t entry_size, std::size_t* most);
+  int (*rbd_group_image_list_cleanup)(RbdGroupImage* images, std::size_t entry_size,
+                                      std::size_t count);
   int (*rbd_lock_acquire)(Handle image, int mode);
   int (*rbd_lock_break)(Handle image, int mode, const char* owner);
   // What holds locks of the image: texts of three kinds, each ended by a 0. Their number.

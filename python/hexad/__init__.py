@@ -198,7 +198,9 @@ def open(
     """Opens a pool that format() or `hexad mkfs` made; never creates one.
 
     path: the directory with its description. devices: in its place, when that is lost: all that
-    there are; fast: directories of the fast tier, with them.
+    there are; fast: directories of the fast tier, with them. An RBD group of images may stand for its
+    images, as path or as the only device: "rbd:POOL/GROUP", or "rbd:POOL/GROUP@SNAPSHOT" for reading
+    what `hexad snapshot-group create` has made.
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
     wait: seconds to wait while another process has it; then BusyError.
     replace: (id, path): puts the device at `path` in the place of the one whose number is its `id` in
@@ -239,14 +241,12 @@ def open(
         raise InvalidArgumentError("give either the directory of a pool or its devices")
     until = time.monotonic() + seconds(wait, "wait")
     new = None if replace is None else _replacement(replace)
+    if path is not None and _process.is_address(os.fsdecode(path)):
+        path, devices = None, [path]
     where = None if path is None else os.path.abspath(os.fsdecode(path))
     options = {name: value for name, value in options.items() if value is not None}
     _native.check_options(options)
-    if where is not None:
-        found, fast_found = _read_pool(where)
-    else:
-        assert devices is not None
-        found, fast_found = _absolute(devices), _absolute(fast)
+    found, fast_found = _paths_of(path, devices, fast)
     while True:
         try:
             if new is None:
@@ -384,10 +384,18 @@ def take_over(
 def _paths_of(
     path: Path | None, devices: Sequence[Path] | None, fast: Sequence[Path]
 ) -> tuple[list[str], list[str]]:
-    """Devices and fast directories of a pool that is named by its directory, or by them."""
+    """Devices and fast directories of a pool that is named by its directory, or by them: of a group of
+    images these.
+    """
+    if path is not None and _process.is_address(os.fsdecode(path)):
+        path, devices = None, [path]
     if path is not None:
-        return _read_pool(os.path.abspath(os.fsdecode(path)))
-    return _absolute(devices or ()), _absolute(fast)
+        found, fast_found = _read_pool(os.path.abspath(os.fsdecode(path)))
+    else:
+        found, fast_found = _absolute(devices or ()), _absolute(fast)
+    if len(found) == 1 and _process.is_address(found[0]):
+        return _native.expand_group(found, fast_found)
+    return found, fast_found
 
 
 def _read_pool(directory: str) -> tuple[list[str], list[str]]:

@@ -28,7 +28,7 @@ import io
 import os
 import threading
 import weakref
-from typing import Any, Callable, Iterable, Iterator, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Sequence, TypeVar
 
 import fsspec.core
 import fsspec.utils
@@ -67,6 +67,8 @@ class HexadFileSystem(Listing):
     read_only: opens pools so that other processes may do the same at the same time; worker
     processes that are forked then open them again by themselves.
     collection: where in the pools the objects are; None: in the default one.
+    devices, fast: the devices of one pool, as open() takes them, or the address of a group of images.
+    Then "/" is that pool, and the path of an object is a slash and its name.
     """
 
     protocol = "hexad"
@@ -75,9 +77,16 @@ class HexadFileSystem(Listing):
     transaction_type = Transaction
 
     def __init__(
-        self, read_only: bool = False, collection: str | None = None, **kwargs: Any
+        self,
+        read_only: bool = False,
+        collection: str | None = None,
+        devices: str | Sequence[str] | None = None,
+        fast: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.devices = [devices] if isinstance(devices, str) else devices
+        self.fast = fast
         self.read_only = boolean(read_only, "read_only")
         name = collection_of(collection)
         self.where: dict[str, Any] = {} if name is None else {"collection": name}
@@ -117,6 +126,8 @@ class HexadFileSystem(Listing):
     def locate(self, path: str) -> tuple[hexad.Store, str]:
         """The open store of the path's pool, and the object's name in it."""
         path = self._strip_protocol(path)
+        if self.devices is not None:
+            return self._only_pool(self.devices), path[1:]
         known = self._locate_again(path)
         if known is not None:
             return known
@@ -129,6 +140,15 @@ class HexadFileSystem(Listing):
                 self._stores[key] = store
             self._known[directory] = key, store
         return store, name
+
+    def _only_pool(self, devices: Sequence[str]) -> hexad.Store:
+        key = os.getpid(), "", None
+        with self._opening():
+            store = self._stores.get(key)
+            if store is None:
+                store = hexad.open(devices=devices, fast=self.fast, read_only=self.read_only)
+                self._stores[key] = store
+        return store
 
     def _locate_again(self, path: str) -> tuple[hexad.Store, str] | None:
         """locate() of a pool that has been used, when its description still is where it was. A pool that

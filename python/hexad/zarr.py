@@ -20,7 +20,7 @@ from zarr.core.buffer import Buffer
 from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
-from hexad import _imported
+from hexad import _imported, _process
 from hexad._types import MAX_NAME, boolean, collection_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _Pool:
         self._store: hexad.Store | None
         if isinstance(store, (str, os.PathLike)):
             self.borrowed = False
-            self.path = os.path.abspath(store)
+            self.path = _process.absolute(os.fspath(store))
             self._store = None
         else:
             self.borrowed = True

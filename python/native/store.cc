@@ -133,6 +133,14 @@ void bind_pools(nb::module_& module) {
                               const nb::sequence& fast) {
     check(write_pool(std::string(Text(directory, "path").view()), to_pool(devices, fast)));
   });
+  module.def("expand_group", [](const nb::sequence& devices, const nb::sequence& fast) {
+    Result<PoolDescription> pool = to_pool(devices, fast);
+    {
+      const nb::gil_scoped_release unlocked;
+      pool = expand_group(std::move(pool).value());
+    }
+    return from_pool(take(std::move(pool)));
+  });
   module.def("inspect", [](const nb::sequence& devices, const nb::sequence& fast) {
     const PoolDescription pool = to_pool(devices, fast);
     Result<StoreStatus> status = [&] {

@@ -12,3 +12,12 @@ TEST_CASE("device_path: an address begins with its kind, and whatever else is a 
     CHECK_FALSE(is_address(path));
   }
 }
+
+TEST_CASE("device_path: a snapshot is one of an image, and named before its keys") {
+  CHECK(is_snapshot_path("rbd:log/a@monday"));
+  CHECK(is_snapshot_path("rbd:log/a@monday?id=x"));
+  for (const char* path : {"rbd:log/a", "rbd:log/a?conf=/x@y", "/dev/a@b", "./rbd:log/a@b"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_snapshot_path(path));
+  }
+}

@@ -28,9 +28,10 @@ Result<PoolDescription> PoolArguments::describe() const {
       return Error{ErrorCode::kInvalidArgument, "--fast goes with --device",
                    "POOL already says where the fast tier is."};
     }
-    return read_pool(directory);
+    HEXAD_TRY_ASSIGN(PoolDescription pool, read_pool(directory));
+    return expand_group(std::move(pool));
   }
-  return PoolDescription{devices, fast_directories};
+  return expand_group(PoolDescription{devices, fast_directories});
 }
 
 std::string PoolArguments::word() const {

@@ -40,7 +40,8 @@ struct PoolArguments {
   bool lose_unwritable = false;  // Unwritable::kLose
   double wait_seconds = 0;       // how long to wait for whoever has the pool
 
-  // Errors: those of read_pool(); kInvalidArgument.
+  // Names images where a group of them is given. Errors: those of read_pool() and expand_group();
+  // kInvalidArgument.
   Result<PoolDescription> describe() const;
   // For commands in hints: the directory as one shell word, or POOL in place of many devices.
   std::string word() const;

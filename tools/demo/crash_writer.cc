@@ -9,12 +9,14 @@
 //       a N LSN       N is durable
 //       e MESSAGE     a commit failed, which nothing here should cause; ends the process
 //
-//   crash_writer check POOL SEED ROUND LEDGER LEAST MOST [leave]
+//   crash_writer check POOL SEED ROUND LEDGER LEAST MOST [leave|read]
 //     Opens the store, which recovers, finds out how many transactions of ROUND there are (the
 //     ledger holds the rounds before; LEAST were acknowledged, MOST submitted), and compares
 //     every object of the collection with what exactly these transactions make. One JSON object on
 //     standard output; exit code 0 only if nothing differs. `leave` lets go of the store without
-//     closing it, so that the next opening recovers again.
+//     closing it, so that the next opening recovers again. `read` opens it for reading only.
+//
+// POOL may be the address of a group of images of a Ceph cluster, too (core/api/group.h).
 #include <unistd.h>
 
 #include <charconv>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "core/hexad.h"
+#include "io/device_path.h"
 #include "io/executor.h"
 #include "io/os/text_file.h"
 #include "io/system.h"
@@ -44,6 +47,10 @@ struct Arguments {
   std::vector<Span> ledger;
 
   std::uint64_t first() const { return ledger.empty() ? 1 : ledger.back().last + 1; }
+  Result<PoolDescription> describe() const {
+    if (io::is_address(pool)) return expand_group({{pool}, {}});
+    return read_pool(pool);
+  }
 };
 
 Result<std::uint64_t> parse_number(const std::string& word) {
@@ -81,8 +88,11 @@ Status make_collection(Store& store) {
 }
 
 Status write(const Arguments& arguments, std::uint64_t in_flight) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system, make_uneven_drives());
-  HEXAD_TRY_ASSIGN(const PoolDescription pool, read_pool(arguments.pool));
+  HEXAD_TRY_ASSIGN(const PoolDescription pool, arguments.describe());
+  // Images of a cluster are uneven enough.
+  const bool images = io::is_address(pool.devices.front());
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system,
+                   images ? io::make_real_system() : make_uneven_drives());
   HEXAD_TRY_ASSIGN(Store store, Store::open(pool, {}, system.get()));
   HEXAD_TRY(make_collection(store));
   Model model = replay(arguments.seed, arguments.ledger);
@@ -161,9 +171,11 @@ Result<Head> read_head(Store& store) {
 }
 
 Result<bool> check(const Arguments& arguments, std::uint64_t least, std::uint64_t most,
-                   bool leave) {
-  HEXAD_TRY_ASSIGN(const PoolDescription pool, read_pool(arguments.pool));
-  HEXAD_TRY_ASSIGN(Store store, Store::open(pool));
+                   const std::string& how) {
+  HEXAD_TRY_ASSIGN(const PoolDescription pool, arguments.describe());
+  RuntimeOptions options;
+  if (how == "read") options.access = Access::kReadOnly;
+  HEXAD_TRY_ASSIGN(Store store, Store::open(pool, options));
   HEXAD_TRY_ASSIGN(const Head head, read_head(store));
   std::vector<Span> ledger = arguments.ledger;
   std::vector<std::string> problems;
@@ -198,7 +210,7 @@ Result<bool> check(const Arguments& arguments, std::uint64_t least, std::uint64_
   for (const Counter& counter : store.counters()) {
     result["counters"][counter.name] = counter.since_open;
   }
-  if (!leave) HEXAD_TRY(store.close());
+  if (how != "leave") HEXAD_TRY(store.close());
   say(result.dump());
   return problems.empty();
 }
@@ -206,7 +218,7 @@ Result<bool> check(const Arguments& arguments, std::uint64_t least, std::uint64_
 int usage() {
   std::fprintf(stderr,
                "usage: crash_writer write POOL SEED ROUND LEDGER IN_FLIGHT\n"
-               "       crash_writer check POOL SEED ROUND LEDGER LEAST MOST [leave]\n");
+               "       crash_writer check POOL SEED ROUND LEDGER LEAST MOST [leave|read]\n");
   return 2;
 }
 
@@ -218,7 +230,7 @@ Result<bool> run(const std::vector<std::string>& words) {
     return true;
   }
   HEXAD_TRY_ASSIGN(const std::uint64_t most, parse_number(words[6]));
-  return check(arguments, fifth, most, words.size() == 8);
+  return check(arguments, fifth, most, words.size() == 8 ? words[7] : "");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ SOURCES = tuple(
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = re.compile(rf"{LITERAL}(?:\s*(?:\n\s*)?f?{LITERAL})*")
 COMMENT = re.compile(rf"({LITERAL})|//[^\n]*")
-COMMAND = re.compile(r"\bhexad ((?!-)[a-z]+)(?: ([a-z]+(?:-[a-z]+)*))?")
+COMMAND = re.compile(r"\bhexad ((?!-)[a-z]+(?:-[a-z]+)*)(?: ([a-z]+(?:-[a-z]+)*))?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 DECLARED = re.compile(
     r"\b(?:arguments|app)\s*\.\s*"

@@ -1,0 +1,44 @@
+"""hexad:// of a pool that is named by its devices, as storage options."""
+
+import pytest
+
+fsspec = pytest.importorskip("fsspec")
+
+# pylint: disable=wrong-import-position
+import hexad
+from hexad.fsspec import HexadFileSystem
+
+fsspec.register_implementation("hexad", HexadFileSystem, clobber=True)
+
+
+@pytest.fixture(name="devices")
+def _devices(tmp_path):
+    devices = [str(tmp_path / f"device{i}") for i in range(6)]
+    hexad.format(str(tmp_path / "pool"), devices=devices, size="64 MiB", preset="tiny")
+    return devices
+
+
+def test_the_root_is_the_pool(devices):
+    fs = HexadFileSystem(devices=devices, skip_instance_cache=True)
+    fs.pipe({"/run7/a": b"1", "/b": b"22"})
+    assert fs.cat("/run7/a") == b"1"
+    assert sorted(fs.ls("/", detail=False)) == ["/b", "/run7"]
+    assert fs.find("/") == ["/b", "/run7/a"]
+    assert fs.glob("/run7/*") == ["/run7/a"]
+    assert fs.info("/run7")["type"] == "directory"
+    fs.mv("/b", "/run7/b")
+    fs.rm("/run7", recursive=True)
+    assert fs.find("/") == []
+    fs.close()
+
+
+def test_urls_and_reading_only(devices):
+    with hexad.open(devices=devices) as store:
+        store.put("run7/a", b"1")
+    options = {"devices": devices, "read_only": True, "skip_instance_cache": True}
+    with fsspec.open("hexad:///run7/a", "rb", **options) as file:
+        assert file.read() == b"1"
+    fs = fsspec.filesystem("hexad", **options)
+    with pytest.raises(hexad.ReadOnlyError):
+        fs.pipe("/run7/a", b"2")
+    fs.close()
