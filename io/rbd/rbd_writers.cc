@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kQuestion = "snapshots of images, 1";
 constexpr std::string_view kAnswer = "snapshots were taken, 1";
-// Of one whose client has not been heard of for that long, in seconds.
-constexpr std::uint32_t kWatchTimeout = 30;
+// A client that has not been heard of is missed as the cluster says, there and at its images.
+constexpr std::uint32_t kAsTheClusterSays = 0;
 
 std::string_view cut_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -113,7 +113,7 @@ void RbdWriters::add(const std::string& pool, const std::string& name, WrittenIm
   Entry entry{name, &image};
   entry.watched = library_.rados_watch3(image.pool(), notified_object(name).c_str(), &entry.watch,
                                         &RbdWriters::notified, &RbdWriters::watch_failed,
-                                        kWatchTimeout, this) == 0;
+                                        kAsTheClusterSays, this) == 0;
   images_[pool + "/" + name] = entry;
 }
 
