@@ -242,7 +242,7 @@ def open(
     until = time.monotonic() + seconds(wait, "wait")
     new = None if replace is None else _replacement(replace)
     if path is not None and _process.is_address(os.fsdecode(path)):
-        path, devices = None, [path]
+        devices, path = [path], None
     where = None if path is None else os.path.abspath(os.fsdecode(path))
     options = {name: value for name, value in options.items() if value is not None}
     _native.check_options(options)
@@ -388,7 +388,7 @@ def _paths_of(
     images these.
     """
     if path is not None and _process.is_address(os.fsdecode(path)):
-        path, devices = None, [path]
+        devices, path = [path], None
     if path is not None:
         found, fast_found = _read_pool(os.path.abspath(os.fsdecode(path)))
     else:
