@@ -164,8 +164,8 @@ Result<std::optional<std::vector<InGroup>>> list_group(const RbdPool& pool,
     std::string name = pool_name;
     if (entries[i].pool != own) {
       char other[256] = {};
-      const int length = library.rados_pool_reverse_lookup(pool.cluster()->handle(), entries[i].pool,
-                                                           other, sizeof(other));
+      const int length = library.rados_pool_reverse_lookup(pool.cluster()->handle(),
+                                                           entries[i].pool, other, sizeof(other));
       if (length < 0) named = rbd_error(-length, "a pool of the group " + group);
       name = other;
     }
