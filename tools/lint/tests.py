@@ -48,7 +48,7 @@ WITHOUT = {
     "io/rbd/rbd_cluster.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_device.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_patience.h": "tests/ceph/rbd_failures_test.py",
-    "io/rbd/rbd_group.h": "tests/ceph/rbd_snapshot_test.py",
+    "io/rbd/rbd_group.h": "tests/ceph/rbd_group_test.cc",
     "io/rbd/rbd_settings.h": "tests/ceph/rbd_lock_test.cc",
     "io/rbd/rbd_holder.h": "tests/ceph/rbd_lock_test.cc",
     "io/starter.h": "an interface; starter_queue_test.cc",
