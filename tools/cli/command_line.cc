@@ -27,7 +27,7 @@ std::string general_help(Verbs verbs) {
       "usage: hexad VERB POOL ...\n\n"
       "POOL is a directory made by mkfs, or --device PATH... in its place.\n\n";
   for (const VerbEntry& entry : verbs) {
-    text += fmt::format("  {:<20}{}\n", entry.name, entry.summary);
+    text += fmt::format("  {:<23}{}\n", entry.name, entry.summary);
   }
   text +=
       "\nEvery verb takes --collection NAME, --json, -q and --help.\n"
