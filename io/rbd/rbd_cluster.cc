@@ -18,6 +18,9 @@ constexpr Setting kNeeded[] = {{"rbd_cache", "false"}, {"rbd_blocklist_on_break_
 // Those that a version does not know are none that it would need.
 constexpr Setting kSettings[] = {
     {"client_mount_timeout", "30"},
+    // For a snapshot nobody is asked to stop writing: who takes it does not write (SG1). A client
+    // that is gone would be waited for.
+    {"rbd_default_snapshot_quiesce_mode", "skip"},
     // A library says what is wrong by its errors.
     {"log_to_stderr", "false"},
     {"err_to_stderr", "false"},
@@ -76,7 +79,7 @@ Result<std::shared_ptr<RbdCluster>> RbdCluster::connect(const RbdLibrary& librar
 RbdCluster::~RbdCluster() {
   // A child has none of its threads.
   if (process_.in_child()) {
-    writers_->leave_to_parent();
+    static_cast<void>(writers_.release());  // its threads, too
   } else {
     library_.rados_shutdown(cluster_);
   }

@@ -47,7 +47,7 @@ class RbdCluster {
 
   const RbdLibrary& library_;
   const RbdLibrary::Handle cluster_;
-  const std::unique_ptr<RbdWriters> writers_;
+  std::unique_ptr<RbdWriters> writers_;
   ForkMark process_;  // whose threads it has
   std::atomic<std::size_t> late_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "io/rbd/rbd_device.h"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -141,9 +142,12 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, st
 Status RbdDevice::remove(const std::string& path, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
   HEXAD_TRY_ASSIGN(const auto pool, pool_of(address, clusters));
-  const int rc = pool->cluster()->library().rbd_remove(pool->handle(), address.image.c_str());
-  if (rc == 0 || rc == -ENOENT) return {};
-  return rbd_error(-rc, path + ": cannot be removed");
+  return ask_rbd<Status>(
+      pool->cluster(), path + ": cannot be removed", kRbdLongPatience, [=]() -> Status {
+        const int rc = pool->cluster()->library().rbd_remove(pool->handle(), address.image.c_str());
+        if (rc == 0 || rc == -ENOENT) return {};
+        return rbd_error(-rc, path + ": cannot be removed");
+      });
 }
 
 RbdDevice::RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool)
@@ -160,10 +164,13 @@ void RbdDevice::release() {
     std::unique_lock<std::mutex> lock(mutex_);
     none_started_.wait(lock, [&] { return started_ == 0; });
   }
-  // The pool stays open for it, should it be late.
-  close_rbd(pool_->cluster(), [pool = pool_, watch, image = std::exchange(image_, nullptr)] {
+  image_ = nullptr;
+  // The pool stays open for it, should it be late. By a pointer, so that the last who has the image
+  // is the other thread, or a snapshot that is late.
+  const auto opened = std::make_shared<std::shared_ptr<void>>(std::move(opened_));
+  close_rbd(pool_->cluster(), [pool = pool_, watch, opened] {
+    opened->reset();
     if (watch.has_value()) pool->cluster()->writers().end(pool->handle(), *watch);
-    static_cast<void>(pool->cluster()->library().rbd_close(image));
   });
 }
 
@@ -173,9 +180,14 @@ Status RbdDevice::open_image(const RbdAddress& address) {
   const int rc = mode_ == OpenMode::kReadWrite
                      ? library().rbd_open(pool_->handle(), image, &image_, nullptr)
                      : library().rbd_open_read_only(pool_->handle(), image, &image_, snapshot);
-  if (rc == 0) return {};
-  image_ = nullptr;
-  return rbd_error(-rc, "cannot open " + name_);
+  if (rc != 0) {
+    image_ = nullptr;
+    return rbd_error(-rc, "cannot open " + name_);
+  }
+  opened_ = std::shared_ptr<void>(image_, [pool = pool_](RbdLibrary::Handle handle) {
+    static_cast<void>(pool->cluster()->library().rbd_close(handle));
+  });
+  return {};
 }
 
 Status RbdDevice::lock(const RbdAddress& address) {
@@ -303,10 +315,9 @@ void RbdDevice::pause() {
   paused_ = true;
 }
 
-Status RbdDevice::drain() {
+Status RbdDevice::drain(std::chrono::steady_clock::time_point until) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto none = [&] { return writing_ == 0; };
-  if (none_writes_.wait_for(lock, std::chrono::seconds(kDrainPatience), none)) return {};
+  if (none_writes_.wait_until(lock, until, [&] { return writing_ == 0; })) return {};
   return Error{ErrorCode::kUnavailable,
                name_ + ": " + std::to_string(writing_) + " writes have not been answered for " +
                    std::to_string(kDrainPatience) + " s",
@@ -324,15 +335,40 @@ void RbdDevice::go_on() {
   for (std::unique_ptr<Started>& started : kept) begin(std::move(started));
 }
 
+// One that comes when nobody waits for it any more is none of that moment: it is removed by
+// whoever learns last that it is there.
 Status RbdDevice::take_snapshot(const std::string& name) {
   if (is_fenced()) return fenced_error(name_);
-  const int rc = library().rbd_snap_create(image_, name.c_str());
-  if (rc == 0) return {};
-  return error_of(-rc, name_ + ": cannot take the snapshot " + name);
+  const std::string what = name_ + ": cannot take the snapshot " + name;
+  const auto settled = std::make_shared<std::atomic<bool>>(false);
+  const auto rc = ask_rbd<Result<int>>(
+      pool_->cluster(), what, std::chrono::seconds(kSnapshotPatience),
+      [pool = pool_, image = opened_, name, settled]() -> Result<int> {
+        const RbdLibrary& library = pool->cluster()->library();
+        const int created = library.rbd_snap_create(image.get(), name.c_str());
+        const bool late = settled->exchange(true);
+        if (created == 0 && late) {
+          static_cast<void>(library.rbd_snap_remove(image.get(), name.c_str()));
+        }
+        return created;
+      });
+  if (!rc.ok()) {
+    if (settled->exchange(true)) drop_snapshot(name);
+    return rc.error();
+  }
+  if (*rc == 0) return {};
+  // EROFS may be of the snapshot alone.
+  return *rc == -ESHUTDOWN ? error_of(ESHUTDOWN, what) : rbd_error(-*rc, what);
 }
 
 void RbdDevice::drop_snapshot(const std::string& name) {
-  static_cast<void>(library().rbd_snap_remove(image_, name.c_str()));
+  wait_for_rbd(
+      pool_->cluster(), name_ + ": cannot remove the snapshot " + name,
+      std::chrono::seconds(kSnapshotPatience),
+      [pool = pool_, image = opened_, name] {
+        static_cast<void>(pool->cluster()->library().rbd_snap_remove(image.get(), name.c_str()));
+      })
+      .ignore();  // snapshot-group ls shows that it is not of all images
 }
 
 // RD2

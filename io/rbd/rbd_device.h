@@ -14,6 +14,7 @@
 //   RD2 the image is closed after the last answer has been given, and the call that gave it is over
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -85,7 +86,7 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
   const std::string& path() const override { return name_; }
   RbdLibrary::Handle pool() const override { return pool_->handle(); }
   void pause() override;
-  Status drain() override;
+  Status drain(std::chrono::steady_clock::time_point until) override;
   void go_on() override;
   Status take_snapshot(const std::string& name) override;
   void drop_snapshot(const std::string& name) override;
@@ -96,6 +97,7 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
   const std::shared_ptr<RbdPool> pool_;
   ForkMark process_;  // whose lock it is
   RbdLibrary::Handle image_ = nullptr;
+  std::shared_ptr<void> opened_;  // closes it, with the last call that has it
   Geometry geometry_;
   std::mutex mutex_;
   std::condition_variable none_started_;

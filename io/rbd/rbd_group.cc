@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "io/rbd/rbd_cluster.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
+#include "io/rbd/rbd_patience.h"
 #include "io/rbd/rbd_settings.h"
 #include "io/rbd/rbd_writers.h"
 
@@ -180,8 +182,7 @@ Result<std::optional<std::vector<InGroup>>> list_group(const RbdPool& pool,
 // The images of one store.
 class Images {
  public:
-  static Result<std::unique_ptr<Images>> open(const std::vector<std::string>& paths) {
-    std::unique_ptr<Images> all(new Images);
+  static Result<std::vector<RbdAddress>> parse(const std::vector<std::string>& paths) {
     std::vector<RbdAddress> addresses;
     for (const std::string& path : paths) {
       if (!is_rbd_path(path)) {
@@ -197,9 +198,8 @@ class Images {
       addresses.push_back(std::move(address));
     }
     if (addresses.empty()) return Error{ErrorCode::kInvalidArgument, "no images are given", ""};
-    all->address_ = addresses.front();
+    const RbdAddress& first = addresses.front();
     for (const RbdAddress& address : addresses) {
-      const RbdAddress& first = all->address_;
       if (address.pool == first.pool && address.conf == first.conf && address.user == first.user) {
         continue;
       }
@@ -208,9 +208,14 @@ class Images {
                        address.image + " are not in one pool of one cluster, with one user",
                    "Snapshots of one moment are taken of images in one pool."};
     }
-    Result<std::shared_ptr<RbdCluster>> cluster = all->clusters_.of(all->address_);
-    if (!cluster.ok()) return cluster.error().with_context(paths.front());
-    HEXAD_TRY_ASSIGN(all->pool_, RbdPool::open(std::move(*cluster), all->address_.pool));
+    return addresses;
+  }
+
+  static Result<std::unique_ptr<Images>> open(const std::vector<RbdAddress>& addresses,
+                                              const std::shared_ptr<RbdCluster>& cluster) {
+    std::unique_ptr<Images> all(new Images);
+    all->address_ = addresses.front();
+    HEXAD_TRY_ASSIGN(all->pool_, RbdPool::open(cluster, all->address_.pool));
     for (const RbdAddress& address : addresses) {
       HEXAD_TRY_ASSIGN(std::unique_ptr<Image> image,
                        Image::open(*all->pool_, address.image, nullptr, true));
@@ -405,22 +410,30 @@ class Images {
     return found;
   }
 
-  RbdClusters clusters_;
   RbdAddress address_;  // of the first
   std::unique_ptr<RbdPool> pool_;
   std::vector<std::unique_ptr<Image>> images_;
 };
 
-}  // namespace
-
-Result<std::vector<std::string>> images_of_group(const std::string& path) {
-  const std::vector<std::string> itself = {path};
-  if (!is_rbd_path(path)) return itself;
-  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+// Opens the images and asks, on a thread that this one may leave.
+template <typename Outcome>
+Outcome ask_images(const std::vector<std::string>& paths, const std::string& what,
+                   const std::function<Outcome(const Images& images)>& question) {
+  HEXAD_TRY_ASSIGN(const std::vector<RbdAddress> addresses, Images::parse(paths));
   RbdClusters clusters;
-  Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(address);
-  if (!cluster.ok()) return itself;
-  Result<std::unique_ptr<RbdPool>> opened = RbdPool::open(std::move(*cluster), address.pool);
+  const Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(addresses.front());
+  if (!cluster.ok()) return cluster.error().with_context(paths.front());
+  return ask_rbd<Outcome>(*cluster, what, kRbdLongPatience, [=, cluster = *cluster]() -> Outcome {
+    HEXAD_TRY_ASSIGN(const std::unique_ptr<Images> images, Images::open(addresses, cluster));
+    return question(*images);
+  });
+}
+
+// images_of_group(), of an address in a cluster that can be asked.
+Result<std::vector<std::string>> find_images(const std::string& path, const RbdAddress& address,
+                                             const std::shared_ptr<RbdCluster>& cluster) {
+  const std::vector<std::string> itself = {path};
+  const Result<std::unique_ptr<RbdPool>> opened = RbdPool::open(cluster, address.pool);
   if (!opened.ok()) return itself;
   const RbdPool& pool = **opened;
   const auto group = list_group(pool, address.pool, address.image);
@@ -433,8 +446,7 @@ Result<std::vector<std::string>> images_of_group(const std::string& path) {
   std::vector<std::string> found;
   for (const InGroup& one : **group) {
     if (!snapshot.empty()) {
-      HEXAD_TRY_ASSIGN(const std::shared_ptr<RbdCluster> again, clusters.of(address));
-      HEXAD_TRY_ASSIGN(const std::unique_ptr<RbdPool> its, RbdPool::open(again, one.pool));
+      HEXAD_TRY_ASSIGN(const std::unique_ptr<RbdPool> its, RbdPool::open(cluster, one.pool));
       HEXAD_TRY_ASSIGN(const std::unique_ptr<Image> has,
                        Image::open(*its, one.image, snapshot.c_str(), false));
       if (has == nullptr) continue;
@@ -451,37 +463,62 @@ Result<std::vector<std::string>> images_of_group(const std::string& path) {
                "Those that are there: hexad snapshot-group ls."};
 }
 
-Result<std::string> take_group_snapshot(const std::vector<std::string>& paths,
-                                        const std::string& name, const std::string& group) {
-  HEXAD_TRY(check_name(name, "snapshot"));
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<Images> images, Images::open(paths));
-  HEXAD_TRY_ASSIGN(const std::vector<GroupSnapshot> all, images->snapshots());
+Result<std::string> take_of(const Images& images, const std::string& name,
+                            const std::string& group) {
+  HEXAD_TRY_ASSIGN(const std::vector<GroupSnapshot> all, images.snapshots());
   for (const GroupSnapshot& one : all) {
     if (one.name != name) continue;
     return Error{ErrorCode::kAlreadyExists,
-                 one.images == images->count()
+                 one.images == images.count()
                      ? "the snapshot " + name + " is there"
                      : "the snapshot " + name + " is there, of " + std::to_string(one.images) +
-                           " of " + std::to_string(images->count()) + " images",
+                           " of " + std::to_string(images.count()) + " images",
                  "Choose another name, or remove it: hexad snapshot-group rm."};
   }
-  HEXAD_TRY_ASSIGN(const std::string in, images->put_into_group(group));
-  HEXAD_TRY(images->take(std::string(kGroupSnapshot) + name));
-  return address_of(images->address().pool, in, name, images->address());
+  HEXAD_TRY_ASSIGN(const std::string in, images.put_into_group(group));
+  HEXAD_TRY(images.take(std::string(kGroupSnapshot) + name));
+  return address_of(images.address().pool, in, name, images.address());
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> images_of_group(const std::string& path) {
+  const std::vector<std::string> itself = {path};
+  if (!is_rbd_path(path)) return itself;
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  RbdClusters clusters;
+  const Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(address);
+  if (!cluster.ok()) return itself;
+  using Found = Result<std::vector<std::string>>;
+  Found found =
+      ask_rbd<Found>(*cluster, path + ": cannot tell what it is", kRbdPatience,
+                     [=, cluster = *cluster] { return find_images(path, address, cluster); });
+  if (!found.ok() && found.error().code == ErrorCode::kUnavailable) return itself;
+  return found;
+}
+
+Result<std::string> take_group_snapshot(const std::vector<std::string>& paths,
+                                        const std::string& name, const std::string& group) {
+  HEXAD_TRY(check_name(name, "snapshot"));
+  return ask_images<Result<std::string>>(
+      paths, "cannot take the snapshot " + name,
+      [=](const Images& images) { return take_of(images, name, group); });
 }
 
 Result<std::vector<GroupSnapshot>> list_group_snapshots(const std::vector<std::string>& paths) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<Images> images, Images::open(paths));
-  return images->snapshots();
+  return ask_images<Result<std::vector<GroupSnapshot>>>(
+      paths, "cannot list the snapshots", [](const Images& images) { return images.snapshots(); });
 }
 
 Status remove_group_snapshot(const std::vector<std::string>& paths, const std::string& name) {
   HEXAD_TRY(check_name(name, "snapshot"));
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<Images> images, Images::open(paths));
-  HEXAD_TRY_ASSIGN(const bool any, images->remove(std::string(kGroupSnapshot) + name));
-  if (any) return {};
-  return Error{ErrorCode::kNotFound, "there is no snapshot " + name,
-               "Those that are there: hexad snapshot-group ls."};
+  return ask_images<Status>(
+      paths, "cannot remove the snapshot " + name, [name](const Images& images) -> Status {
+        HEXAD_TRY_ASSIGN(const bool any, images.remove(std::string(kGroupSnapshot) + name));
+        if (any) return {};
+        return Error{ErrorCode::kNotFound, "there is no snapshot " + name,
+                     "Those that are there: hexad snapshot-group ls."};
+      });
 }
 
 }  // namespace hexad::io

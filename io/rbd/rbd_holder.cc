@@ -1,5 +1,6 @@
 #include "io/rbd/rbd_holder.h"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <functional>
@@ -77,6 +78,8 @@ Outcome ask_image(const std::string& path, RbdClusters& clusters, const std::str
 }  // namespace
 
 Result<std::optional<Holder>> find_rbd_holder(const std::string& path, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  if (!address.snapshot.empty()) return std::optional<Holder>();  // nobody writes one
   using Found = Result<std::optional<Holder>>;
   return ask_image<Found>(
       path, clusters, "cannot tell who has " + path, kRbdPatience,
@@ -88,15 +91,25 @@ Result<std::optional<Holder>> find_rbd_holder(const std::string& path, RbdCluste
 }
 
 Status shut_out_of_rbd(const std::string& path, RbdClusters& clusters) {
-  return ask_image<Status>(path, clusters, "cannot shut out who has " + path, kRbdLongPatience,
-                           [](const OpenImage& image) -> Status {
-                             HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
-                             if (!lockers.owners.empty()) HEXAD_TRY(image.check_settings());
-                             for (const std::string& owner : lockers.owners) {
-                               HEXAD_TRY(image.break_lock(owner));
-                             }
-                             return {};
-                           });
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  if (!address.snapshot.empty()) {
+    return Error{ErrorCode::kReadOnly, path + ": nobody writes a snapshot",
+                 "Name the image without @."};
+  }
+  // Whoever has the image when nobody waits for this any more may be somebody else.
+  const auto left = std::make_shared<std::atomic<bool>>(false);
+  const Status done =
+      ask_image<Status>(path, clusters, "cannot shut out who has " + path, kRbdLongPatience,
+                        [left](const OpenImage& image) -> Status {
+                          HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
+                          if (!lockers.owners.empty()) HEXAD_TRY(image.check_settings());
+                          for (const std::string& owner : lockers.owners) {
+                            if (!*left) HEXAD_TRY(image.break_lock(owner));
+                          }
+                          return {};
+                        });
+  *left = true;
+  return done;
 }
 
 }  // namespace hexad::io

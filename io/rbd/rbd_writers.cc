@@ -101,20 +101,27 @@ RbdWriters::~RbdWriters() {
   thread_->join();
 }
 
-void RbdWriters::leave_to_parent() { static_cast<void>(thread_.release()); }
-
 void RbdWriters::add(const std::string& pool, const std::string& name, WrittenImage& image) {
-  const std::lock_guard<std::mutex> lock(images_mutex_);
-  if (thread_ == nullptr) {
-    Result<OsThread> thread = OsThread::start("rbd snapshots", [this] { answer_questions(); });
-    if (!thread.ok()) return;
-    thread_ = std::make_unique<OsThread>(std::move(thread).value());
+  const std::string key = pool + "/" + name;
+  {
+    const std::lock_guard<std::mutex> lock(images_mutex_);
+    if (thread_ == nullptr) {
+      Result<OsThread> thread = OsThread::start("rbd snapshots", [this] { answer_questions(); });
+      if (!thread.ok()) return;
+      thread_ = std::make_unique<OsThread>(std::move(thread).value());
+    }
+    images_[key] = Entry{name, &image};
   }
-  Entry entry{name, &image};
-  entry.watched = library_.rados_watch3(image.pool(), notified_object(name).c_str(), &entry.watch,
-                                        &RbdWriters::notified, &RbdWriters::watch_failed,
-                                        kAsTheClusterSays, this) == 0;
-  images_[pool + "/" + name] = entry;
+  // Without the lock: the cluster may not answer for long. Whoever adds an image removes it later.
+  Watch watch = 0;
+  if (library_.rados_watch3(image.pool(), notified_object(name).c_str(), &watch,
+                            &RbdWriters::notified, &RbdWriters::watch_failed, kAsTheClusterSays,
+                            this) != 0) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(images_mutex_);
+  images_[key].watch = watch;
+  images_[key].watched = true;
 }
 
 std::optional<RbdWriters::Watch> RbdWriters::remove(const WrittenImage& image) {
@@ -202,9 +209,10 @@ Result<std::vector<WrittenImage*>> RbdWriters::find(const std::vector<std::strin
 Status RbdWriters::take(const SnapshotRequest& request) {
   HEXAD_TRY_ASSIGN(const std::vector<WrittenImage*> images, find(request.images));
   for (WrittenImage* const image : images) image->pause();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(kDrainPatience);
   Status taken;
   for (WrittenImage* const image : images) {
-    if (taken.ok()) taken = image->drain();
+    if (taken.ok()) taken = image->drain(until);
   }
   std::vector<Status> each;
   if (taken.ok()) each = take_at_once(images, request.name);

@@ -12,6 +12,7 @@
 //       discard is under way at any of the images
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +46,10 @@ Status decode_answer(std::string_view text);
 // The object that the writer of an image watches: it has the image's id, and goes with the image.
 std::string notified_object(const std::string& image);
 
-// How long writes that are under way are waited for, in seconds: meanwhile none begin.
+// How long writes that are under way are waited for, and then the snapshots, in seconds: meanwhile
+// none begin.
 inline constexpr int kDrainPatience = 10;
+inline constexpr int kSnapshotPatience = 20;
 
 // An image that is locked by this client.
 class WrittenImage {
@@ -56,10 +59,11 @@ class WrittenImage {
   // Writes and discards that come now wait.
   virtual void pause() = 0;
   // After pause(): of those, none is under way any more when this returns. Errors: kUnavailable
-  // (some have not been answered within kDrainPatience).
-  virtual Status drain() = 0;
+  // (some have not been answered by then).
+  virtual Status drain(std::chrono::steady_clock::time_point until) = 0;
   // What waits goes on.
   virtual void go_on() = 0;
+  // Errors: kUnavailable (not within kSnapshotPatience), and others.
   virtual Status take_snapshot(const std::string& name) = 0;
   virtual void drop_snapshot(const std::string& name) = 0;
 
@@ -84,8 +88,6 @@ class RbdWriters {
   std::optional<Watch> remove(const WrittenImage& image);
   // Asks the cluster, and waits.
   void end(RbdLibrary::Handle pool, Watch watch) const;
-  // In a child of fork(): its threads are its parent's.
-  void leave_to_parent();
 
  private:
   struct Entry {

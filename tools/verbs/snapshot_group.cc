@@ -20,7 +20,9 @@ Result<PoolDescription> all_images(Session& session) {
   std::string which;
   for (const DeviceStatus& device : status.devices) {
     if (device.role != "data") continue;
-    if (device.state == "missing" || device.path.empty()) {
+    const bool used = device.state == "ok" || device.state == "behind" ||
+                      device.state == "filling" || device.state == "draining";
+    if (!used || device.path.empty()) {
       ++missing;
       which += fmt::format("{}device {}", which.empty() ? "" : ", ", device.id);
       continue;
@@ -29,13 +31,14 @@ Result<PoolDescription> all_images(Session& session) {
   }
   if (missing == 0) return pool;
   if (missing > status.parity_cells) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("{} of the pool is not among the devices that are named, and a "
-                             "snapshot without would not open",
-                             which),
-                 "Name all of its devices; those that it has: hexad device ls."};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("{} of the pool is not among the devices that are named and used, and a "
+                    "snapshot without would not open",
+                    which),
+        "Name all of its devices; what is wrong with those that it has: hexad device ls."};
   }
-  session.out().warn(which + " of the pool is not there, and will not be in the snapshot");
+  session.out().warn(which + " of the pool is not used, and will not be in the snapshot");
   return pool;
 }
 

@@ -58,7 +58,7 @@ class Image final : public WrittenImage {
   const std::string& path() const override { return name_; }
   RbdLibrary::Handle pool() const override { return nullptr; }
   void pause() override { calls_.push_back("pause " + name_); }
-  Status drain() override {
+  Status drain(std::chrono::steady_clock::time_point) override {
     calls_.push_back("drain " + name_);
     return drained;
   }
