@@ -104,7 +104,8 @@ def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", tags 
 
     Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
     `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
-    part only), `ceph` (likewise; it needs a cluster), `no-asan`, `asan-in-prove`
+    part only), `ceph` (likewise; it needs a cluster), `ceph-in-prove` (those of it that
+    `./run prove` runs alone), `no-asan`, `asan-in-prove`
     (under AddressSanitizer in `./run prove` alone, since it takes minutes there).
     computing.bzl adds `computing`. Single cases tagged `[one-thread]` are left out
     under ThreadSanitizer.

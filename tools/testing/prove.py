@@ -196,6 +196,14 @@ class Proof:
             add(self.totals, {f"all-tests-{config}": {"violations": int(status != 0),
                                                       "secs": time.monotonic() - start}})
 
+        start = time.monotonic()
+        done = subprocess.run(["./run", "test", "ceph"], cwd=ROOT, env=os.environ | {"HEXAD_THOROUGH": "1"},
+                              stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            self.fail("tests on a cluster", "HEXAD_THOROUGH=1 ./run test ceph")
+        add(self.totals, {"all-tests-ceph": {"violations": int(done.returncode != 0),
+                                             "secs": time.monotonic() - start}})
+
     def mutations(self):
         done = subprocess.run(["tests/mutations/check.py"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         print(done.stdout, end="", flush=True)
