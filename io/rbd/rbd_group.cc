@@ -356,7 +356,7 @@ class Images {
 
   Status take_locked(const std::string& snapshot) const {
     for (std::size_t i = 0; i < images_.size(); ++i) {
-      const Status taken = images_[i]->take(snapshot);
+      Status taken = images_[i]->take(snapshot);
       if (taken.ok()) continue;
       while (i-- > 0) images_[i]->drop(snapshot).ignore();
       return taken;

@@ -98,16 +98,15 @@ Status shut_out_of_rbd(const std::string& path, RbdClusters& clusters) {
   }
   // Whoever has the image when nobody waits for this any more may be somebody else.
   const auto left = std::make_shared<std::atomic<bool>>(false);
-  const Status done =
-      ask_image<Status>(path, clusters, "cannot shut out who has " + path, kRbdLongPatience,
-                        [left](const OpenImage& image) -> Status {
-                          HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
-                          if (!lockers.owners.empty()) HEXAD_TRY(image.check_settings());
-                          for (const std::string& owner : lockers.owners) {
-                            if (!*left) HEXAD_TRY(image.break_lock(owner));
-                          }
-                          return {};
-                        });
+  Status done = ask_image<Status>(path, clusters, "cannot shut out who has " + path,
+                                  kRbdLongPatience, [left](const OpenImage& image) -> Status {
+                                    HEXAD_TRY_ASSIGN(const RbdLockers lockers, image.lockers());
+                                    if (!lockers.owners.empty()) HEXAD_TRY(image.check_settings());
+                                    for (const std::string& owner : lockers.owners) {
+                                      if (!*left) HEXAD_TRY(image.break_lock(owner));
+                                    }
+                                    return {};
+                                  });
   *left = true;
   return done;
 }

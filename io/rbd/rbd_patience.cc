@@ -67,7 +67,7 @@ Status wait_for_rbd(const std::shared_ptr<RbdCluster>& cluster, const std::strin
                    "the cluster has not answered for " + std::to_string(patience.count()) + " s");
 }
 
-void close_rbd(const std::shared_ptr<RbdCluster>& cluster, std::function<void()> call) {
+void close_rbd(const std::shared_ptr<RbdCluster>& cluster, const std::function<void()>& call) {
   Outcome outcome = Outcome::kOver;
   run_apart(cluster, kRbdPatience, call, outcome).ignore();
   if (outcome == Outcome::kNoThread) call();

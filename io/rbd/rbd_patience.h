@@ -27,7 +27,7 @@ inline constexpr std::chrono::seconds kRbdLongPatience{120};
 Status wait_for_rbd(const std::shared_ptr<RbdCluster>& cluster, const std::string& what,
                     std::chrono::seconds patience, std::function<void()> call);
 // For closing: also while another call is late, and where there is no thread, on this one.
-void close_rbd(const std::shared_ptr<RbdCluster>& cluster, std::function<void()> call);
+void close_rbd(const std::shared_ptr<RbdCluster>& cluster, const std::function<void()>& call);
 
 // As wait_for_rbd(), with the call's result.
 template <typename Outcome>
