@@ -184,8 +184,9 @@ Status RbdDevice::open_image(const RbdAddress& address) {
     image_ = nullptr;
     return rbd_error(-rc, "cannot open " + name_);
   }
-  opened_ = std::shared_ptr<void>(image_, [pool = pool_](RbdLibrary::Handle handle) {
-    static_cast<void>(pool->cluster()->library().rbd_close(handle));
+  opened_ = std::shared_ptr<void>(image_, [pool = pool_, mine = process_](RbdLibrary::Handle of) {
+    // In a child of fork() it is its parent's, and so is the lock.
+    if (!mine.in_child()) static_cast<void>(pool->cluster()->library().rbd_close(of));
   });
   return {};
 }

@@ -62,6 +62,30 @@ std::string address_of_holder(const std::string& message) {
 
 }  // namespace
 
+TEST_CASE("rbd_lock: a child that lets go of a device leaves image and lock to its parent") {
+  CephImages images;
+  const std::string path = images.address("a");
+  const auto system = make_real_system().value();
+  auto device = system->create_device(path, 8_MiB).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  REQUIRE(device->write(0, data).ok());
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(60);  // what hangs ends, and not well
+    device.reset();
+    _exit(0);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(why(device->write(4096, data)) == "");
+  const auto other = make_real_system().value();
+  const auto second = other->open_device(path, OpenMode::kReadWrite);
+  REQUIRE_FALSE(second.ok());
+  CHECK(second.error().code == ErrorCode::kBusy);
+}
+
 TEST_CASE("rbd_lock: a second writer is refused, and told who has the image") {
   CephImages images;
   const std::string path = images.address("a");
