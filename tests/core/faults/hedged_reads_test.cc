@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/core/faults/silent_disks.h"
 
 namespace hexad::testing {
@@ -343,7 +344,7 @@ TEST_CASE("hedged reads: whatever devices do, bytes are right and every read end
       io::Rng rng(seed);
       const std::string said =
           with_hedges(origin, mode, [&](SimSystem& system, Store& store) -> std::string {
-            for (int round = 0; round < 40; ++round) {
+            for (int round = 0; round < (kThinned > 1 ? 10 : 40); ++round) {
               const std::string bad[] = {kData[rng.below(6)], kData[rng.below(6)]};
               system.set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
                 if (op.op != IoOp::kRead || (op.disk != bad[0] && op.disk != bad[1])) {

@@ -64,9 +64,11 @@ class Pool {
     std::optional<Place> last;
     for (std::size_t device = 0; device < count; ++device) {
       const Bytes all = read_media(*media(device));
-      const auto at = as_text(all).rfind(bytes);
-      if (at == std::string_view::npos) continue;
-      if (!last.has_value() || at > last->offset) last = Place{device, at};
+      const std::string_view text = as_text(all);
+      for (std::size_t at = text.find(bytes); at != std::string_view::npos;
+           at = text.find(bytes, at + 1)) {
+        if (!last.has_value() || at > last->offset) last = Place{device, at};
+      }
     }
     REQUIRE(last.has_value());
     return *last;

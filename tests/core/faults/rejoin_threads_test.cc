@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/base/thinned.h"
 #include "tests/core/faults/returned.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/stream_support.h"
@@ -80,7 +81,7 @@ TEST_CASE("rejoin: under threads that write, stream and read") {
         }
       }
     });
-    for (std::uint64_t round = 0; round < 4; ++round) {
+    for (std::uint64_t round = 0; round < (kThinned > 1 ? 2 : 4); ++round) {
       CAPTURE(round);
       // One before it leaves, one while it is away; both end behind its return.
       std::vector<std::unique_ptr<ObjectWriter>> open;
@@ -118,7 +119,8 @@ TEST_CASE("rejoin: under threads that write, stream and read") {
 }
 
 // What they wrote while it was away is published only then (BK6).
-TEST_CASE("rejoin: a device is behind until streams from before its return are over") {
+TEST_CASE("rejoin: a device is behind until streams from before its return are over",
+          "[one-thread]") {
   io::MemorySystem memory;
   FaultySystem faulty(memory);
   StoreFixture fixture(stream_format(), &faulty);

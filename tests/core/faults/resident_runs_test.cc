@@ -126,7 +126,8 @@ TEST_CASE("resident runs: where the index does not fit, look-ups find blocks on 
   REQUIRE(message_of(store.close()) == "");
 }
 
-TEST_CASE("resident runs: merges and checkpoints take the blocks of old runs away") {
+TEST_CASE("resident runs: merges and checkpoints take the blocks of old runs away",
+          "[one-thread]") {
   World world;
   Store store = world.open();
   world.wait_for_room(store);

@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
 #include "ec/profile.h"
+#include "tests/base/thinned.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/log_order.h"
 #include "tests/core/store_fixture.h"
@@ -226,7 +227,7 @@ LogOrder write_disk(std::uint64_t size) {
 }
 
 TEST_CASE("waiting zones: A10 nothing lies in a zone that no earlier block of the log names") {
-  for (std::uint64_t size = 20_MiB; size <= 28_MiB; size += 512_KiB) {
+  for (std::uint64_t size = 20_MiB; size <= 28_MiB; size += kThinned * 512_KiB) {
     CAPTURE(size);
     const LogOrder log = write_disk(size);
     CHECK(log.zones() > 4);  // how many more depends on when old pieces come back

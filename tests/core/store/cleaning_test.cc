@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/core/store/settled_store.h"
 #include "tests/core/store_fixture.h"
 
@@ -79,7 +80,7 @@ TEST_CASE("cleaning: a store that is half full is overwritten at random, lap aft
   const std::uint64_t capacity = store->space()->capacity;
   Objects objects(*store);
   objects.fill(static_cast<int>(capacity / 2 / kObject));
-  objects.overwrite(6);
+  objects.overwrite(kThinned > 1 ? 2 : 6);
   CHECK(counter(*store, "cleaned_stripes") > 0);
   CHECK(counter(*store, "cleaned_bytes") >= counter(*store, "cleaned_blobs") * kObject);
   objects.check();

@@ -222,7 +222,8 @@ TEST_CASE("clone_range: pages full of small pieces are written anew rather than 
   CHECK(deep_findings(store) == "");
 }
 
-TEST_CASE("clone: an omap of 100,000 keys is shared, at the cost of one small record") {
+TEST_CASE("clone: an omap of 100,000 keys is shared, at the cost of one small record",
+          "[one-thread]") {
   StoreFixture fixture;
   Store store = fixture.open();
   REQUIRE(change(store, [](Transaction& t) { t.create(kBucket, "a"); }) == std::nullopt);
@@ -363,7 +364,8 @@ TEST_CASE("clone: large objects and collections go in the background, and clones
   require_no_leak(*store);
 }
 
-TEST_CASE("clone: a range that outgrows the log is refused, and a whole object is not") {
+TEST_CASE("clone: a range that outgrows the log is refused, and a whole object is not",
+          "[one-thread]") {
   StoreFixture fixture;
   Store store = fixture.open();
   REQUIRE(change(store, [](Transaction& t) { t.create(kBucket, "a"); }) == std::nullopt);

@@ -160,7 +160,7 @@ TEST_CASE("lmdb_index: a reader that stays costs room until it ends, and nothing
 }
 
 // Of as many states as there are pins each has its own; those after them share an older one.
-TEST_CASE("lmdb_index: there may be more states that are read than pins") {
+TEST_CASE("lmdb_index: there may be more states that are read than pins", "[one-thread]") {
   const std::uint64_t seed = 5;
   CAPTURE(seed);
   io::Rng rng(seed);

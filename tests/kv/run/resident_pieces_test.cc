@@ -379,7 +379,8 @@ TEST_CASE("resident pieces: rotten bytes, or those of another time, are read aga
   REQUIRE(w.run.file->reads == 0);
 }
 
-TEST_CASE("resident pieces: now and then a rotten one costs a read, and nothing more") {
+TEST_CASE("resident pieces: now and then a rotten one costs a read, and nothing more",
+          "[one-thread]") {
   RunWorld w;
   REQUIRE(w.pieces.give_room(4_MiB).ok());
   for (int round = 0; round < 30; ++round) {
@@ -394,7 +395,8 @@ TEST_CASE("resident pieces: now and then a rotten one costs a read, and nothing 
   REQUIRE(w.pieces.tally().errors > 0);
 }
 
-TEST_CASE("resident pieces: a merged run has copies where those that it is made of had them") {
+TEST_CASE("resident pieces: a merged run has copies where those that it is made of had them",
+          "[one-thread]") {
   RunWorld w;
   REQUIRE(w.pieces.give_room(8_MiB).ok());
   RunModel newer;
