@@ -120,7 +120,10 @@ class Store(OnImages):
 
     def test_a_writer_that_is_shut_out_of_one_image_ends_and_is_followed_by_the_next(self):
         writer = self.start_writer()
-        locks = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
+        locks = []
+        while not locks:  # it is in use as soon as any image is
+            self.assertIsNone(writer.poll())
+            locks = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
         run("rbd", "--conf", CONF, "lock", "rm", self.names[0], locks[0]["id"], locks[0]["locker"])
         said = writer.communicate(timeout=50)[1]
         self.assertNotEqual(writer.returncode, 0)
