@@ -106,7 +106,7 @@ def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", tags 
     `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
     part only), `ceph` (likewise; it needs a cluster), `ceph-in-prove` (those of it that
     `./run prove` runs alone), `no-asan`, `asan-in-prove`
-    (under AddressSanitizer in `./run prove` alone, since it takes minutes there).
+    (under AddressSanitizer in `./run prove` alone, since it takes long there).
     computing.bzl adds `computing`. Single cases tagged `[one-thread]` are left out
     under ThreadSanitizer.
     """
