@@ -61,4 +61,11 @@ Result<RbdAddress> RbdAddress::parse(std::string_view text) {
   return address;
 }
 
+std::string RbdAddress::keys() const {
+  std::string keys;
+  if (!conf.empty()) keys += "?conf=" + conf;
+  if (!user.empty()) keys += (keys.empty() ? "?id=" : "&id=") + user;
+  return keys;
+}
+
 }  // namespace hexad::io

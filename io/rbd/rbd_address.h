@@ -25,6 +25,8 @@ struct RbdAddress {
 
   // Errors: kInvalidArgument.
   static Result<RbdAddress> parse(std::string_view text);
+  // Those that say which cluster and as whom, as they are written behind a name: "?conf=F&id=U".
+  std::string keys() const;
 };
 
 }  // namespace hexad::io

@@ -222,7 +222,7 @@ Status RbdDevice::check_writers(const RbdAddress& address) const {
                  name_ + " is open for writing by the client at " + lockers.to_string(),
                  "Close the store there first, or read a snapshot of all its images, which is made "
                  "meanwhile, too: hexad snapshot-group create; open rbd:" +
-                     address.pool + "/GROUP@NAME."};
+                     address.pool + "/GROUP@NAME" + address.keys() + "."};
   }
   return {};
 }

@@ -28,17 +28,10 @@ namespace {
 // How long a writer may take for its snapshots, in milliseconds; it does not write meanwhile.
 constexpr std::uint64_t kAnswerWithin = 60'000;
 
-std::string keys_of(const RbdAddress& address) {
-  std::string keys;
-  if (!address.conf.empty()) keys += "?conf=" + address.conf;
-  if (!address.user.empty()) keys += (keys.empty() ? "?id=" : "&id=") + address.user;
-  return keys;
-}
-
 std::string address_of(const std::string& pool, const std::string& image,
                        const std::string& snapshot, const RbdAddress& like) {
   return std::string(kRbdPrefix) + pool + "/" + image + (snapshot.empty() ? "" : "@" + snapshot) +
-         keys_of(like);
+         like.keys();
 }
 
 Status check_name(const std::string& name, const char* what) {

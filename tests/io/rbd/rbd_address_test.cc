@@ -14,6 +14,7 @@ TEST_CASE("rbd_address: pool, image, snapshot and keys") {
   CHECK(plain.conf.empty());
   CHECK(plain.user.empty());
   CHECK(plain.data_pool.empty());
+  CHECK(plain.keys().empty());
   const RbdAddress all =
       RbdAddress::parse("rbd:p 1/a.b@monday?id=store&conf=/etc/ceph/x=y.conf&data_pool=ec").value();
   CHECK(all.pool == "p 1");
@@ -22,6 +23,8 @@ TEST_CASE("rbd_address: pool, image, snapshot and keys") {
   CHECK(all.conf == "/etc/ceph/x=y.conf");
   CHECK(all.user == "store");
   CHECK(all.data_pool == "ec");
+  CHECK(all.keys() == "?conf=/etc/ceph/x=y.conf&id=store");
+  CHECK(RbdAddress::parse("rbd:log/a?id=store").value().keys() == "?id=store");
 }
 
 TEST_CASE("rbd_address: what is no address of an image says what is wrong and how one looks") {
