@@ -6,12 +6,16 @@
 //       to the end; so the queue, which waits for that when it is destroyed, outlives every call
 //   SQ2 the device never sees a request or batch of a caller, only a copy: when it is given up, one
 //       that nobody waits for takes their place in started_, and its answer goes there
+//   SQ3 a row is of requests of one batch, and its answer is that of each of them: a write that
+//       failed beside another one counts as failed, too (D2)
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <list>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "io/device.h"
 
@@ -39,7 +43,7 @@ class StarterQueue : public IoQueue {
     bool answered = false;
   };
   using Place = std::list<Started>::iterator;
-  void start_one(IoBatch& batch, IoRequest& request, bool callback);
+  void start_row(IoBatch& batch, std::span<IoRequest* const> row, bool callback);
   void take_answer(Place place, Status status);
 
   std::mutex started_mutex_;

@@ -55,10 +55,21 @@ Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_
 
 }  // namespace
 
-// What librbd has of a request.
+// What librbd has of a row.
 struct RbdDevice::Started {
   RbdDevice& device;
-  IoRequest request;
+  Started(RbdDevice& device_of, std::span<const IoRequest> row, Answer answer_of)
+      : device(device_of), request(row.front()), answer(std::move(answer_of)) {
+    if (row.size() == 1) return;
+    request.length = 0;
+    for (const IoRequest& one : row) {
+      pieces.push_back({one.data, one.length});
+      request.length += one.length;
+    }
+  }
+
+  IoRequest request;          // as long as the row; its memory is that of the first
+  std::vector<iovec> pieces;  // the memory of a row of several
   Answer answer;
 
   bool writes() const { return request.op == IoOp::kWrite || request.op == IoOp::kDiscard; }
@@ -265,10 +276,11 @@ Error RbdDevice::error_of(int number, const std::string& subject) {
   return fenced_error(subject);
 }
 
-void RbdDevice::start(const IoRequest& request, Answer answer) {
-  if (is_fenced()) return answer(fenced_error(subject_of(request)));
-  if (read_only() && request.op == IoOp::kFlush) return answer(Status());
-  auto started = std::make_unique<Started>(Started{*this, request, std::move(answer)});
+void RbdDevice::start(std::span<const IoRequest> row, Answer answer) {
+  auto started = std::make_unique<Started>(*this, row, std::move(answer));
+  const IoRequest& request = started->request;
+  if (is_fenced()) return started->answer(fenced_error(subject_of(request)));
+  if (read_only() && request.op == IoOp::kFlush) return started->answer(Status());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++started_;  // this call
@@ -292,7 +304,7 @@ void RbdDevice::begin(std::unique_ptr<Started> started) {
       const std::lock_guard<std::mutex> lock(mutex_);
       ++started_;  // the answer's call
     }
-    rc = ask(started->request, completion);
+    rc = ask(*started, completion);
     if (rc >= 0) {
       static_cast<void>(started.release());  // answered() has it, or had
       return call_is_over();
@@ -378,7 +390,13 @@ void RbdDevice::call_is_over() {
   if (--started_ == 0) none_started_.notify_all();
 }
 
-int RbdDevice::ask(const IoRequest& request, RbdLibrary::Handle completion) const {
+int RbdDevice::ask(const Started& started, RbdLibrary::Handle completion) const {
+  const IoRequest& request = started.request;
+  if (!started.pieces.empty()) {
+    return library().rbd_aio_writev(image_, started.pieces.data(),
+                                    static_cast<int>(started.pieces.size()), request.offset,
+                                    completion);
+  }
   char* const bytes = reinterpret_cast<char*>(request.data);
   switch (request.op) {
     case IoOp::kRead:

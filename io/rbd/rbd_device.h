@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
 
  private:
   struct Started;
+  // What a request of a client to the cluster costs does not depend on its length; a row as long as
+  // an object is, most often, one request or two.
+  static constexpr std::uint64_t kLongestRow = 4 << 20;
 
   RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool);
   using Opened = Result<std::unique_ptr<RbdDevice>>;
@@ -74,8 +78,9 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
   Result<std::uint64_t> image_size() const;
   Error error_of(int number, const std::string& subject);
 
-  void start(const IoRequest& request, Answer answer) override;
-  int ask(const IoRequest& request, RbdLibrary::Handle completion) const;
+  void start(std::span<const IoRequest> row, Answer answer) override;
+  std::uint64_t longest_row() const override { return kLongestRow; }
+  int ask(const Started& started, RbdLibrary::Handle completion) const;
   static void answered(RbdLibrary::Handle completion, void* argument);
   Status outcome(const Started& started, ssize_t result);
   void release() override;

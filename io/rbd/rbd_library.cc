@@ -94,6 +94,7 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rbd, rbd_aio_flush);
 #undef HEXAD_FIND
   return found;
+  HEXAD_FIND(rbd, rbd_aio_writev);
 }
 
 Result<const RbdLibrary*> RbdLibrary::get() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include <cstddef>
@@ -132,3 +133,5 @@ struct RbdLibrary {
 };
 
 }  // namespace hexad::io
+  int (*rbd_aio_writev)(Handle image, const iovec* from, int count, std::uint64_t offset,
+                        Handle completion);

@@ -1,11 +1,14 @@
 #include "io/os/starter_queue.h"
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -45,8 +48,12 @@ class SlowDevice final : public Device, public Starter {
  public:
   enum class Answers { kByThread, kAtOnce };
   SlowDevice(std::string name, Content& content, IoQueue& queue,
-             Answers answers = Answers::kByThread)
-      : name_(std::move(name)), content_(content), queue_(queue), answers_(answers) {
+             Answers answers = Answers::kByThread, std::uint64_t longest_row = 0)
+      : name_(std::move(name)),
+        content_(content),
+        queue_(queue),
+        answers_(answers),
+        longest_row_(longest_row) {
     geometry_.size = content.size();
     geometry_.volatile_cache = false;
   }
@@ -73,12 +80,24 @@ class SlowDevice final : public Device, public Starter {
     return {};
   }
 
-  void start(const IoRequest& request, Answer answer) override {
-    if (answers_ == Answers::kAtOnce) return answer(execute(request));
+  void start(std::span<const IoRequest> row, Answer answer) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      rows_.push_back(to_string(row));
+    }
+    if (answers_ == Answers::kAtOnce) return answer(execute(row));
     const std::lock_guard<std::mutex> lock(mutex_);
-    asked_.push_back({request, std::move(answer)});
+    asked_.push_back({{row.begin(), row.end()}, std::move(answer)});
     changed_.notify_all();
   }
+  std::uint64_t longest_row() const override { return longest_row_; }
+  // What it was given, one text for each row: "write 4096: 8192 4096".
+  std::vector<std::string> rows() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return rows_;
+  }
+  // All rows fail from now on.
+  void fail() { failing_ = true; }
 
   void hold() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -98,13 +117,27 @@ class SlowDevice final : public Device, public Starter {
 
  private:
   struct Asked {
-    IoRequest request;
+    std::vector<IoRequest> row;
     Answer answer;
   };
 
+  static std::string to_string(std::span<const IoRequest> row) {
+    static constexpr const char* kOps[] = {"read ", "write ", "flush ", "discard "};
+    std::string text =
+        kOps[static_cast<int>(row.front().op)] + std::to_string(row.front().offset) + ":";
+    for (const IoRequest& one : row) text += " " + std::to_string(one.length);
+    return text;
+  }
+
   void release() override { released_.store(true); }
 
-  Status execute(const IoRequest& request) {
+  Status execute(std::span<const IoRequest> row) {
+    if (failing_) return Error{ErrorCode::kIo, name_ + ": no", ""};
+    for (const IoRequest& one : row) execute(one);
+    return {};
+  }
+
+  void execute(const IoRequest& request) {
     const std::lock_guard<std::mutex> lock(content_mutex_);
     std::byte* const place = content_.data() + request.offset;
     switch (request.op) {
@@ -118,7 +151,6 @@ class SlowDevice final : public Device, public Starter {
       case IoOp::kDiscard:
         break;
     }
-    return {};
   }
 
   void serve() {
@@ -129,7 +161,7 @@ class SlowDevice final : public Device, public Starter {
       Asked next = std::move(asked_.front());
       asked_.pop_front();
       lock.unlock();
-      Status status = execute(next.request);
+      Status status = execute(next.row);
       next.answer(std::move(status));
       lock.lock();
     }
@@ -139,13 +171,16 @@ class SlowDevice final : public Device, public Starter {
   Content& content_;
   IoQueue& queue_;
   const Answers answers_;
+  const std::uint64_t longest_row_;
+  std::atomic<bool> failing_{false};
   Geometry geometry_;
   std::mutex content_mutex_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Asked> asked_;  // guarded by it
-  bool held_ = false;        // guarded by it
-  bool closing_ = false;     // guarded by it
+  std::deque<Asked> asked_;        // guarded by it
+  std::vector<std::string> rows_;  // guarded by it
+  bool held_ = false;              // guarded by it
+  bool closing_ = false;           // guarded by it
   std::atomic<bool> released_{false};
   std::thread thread_{[this] { serve(); }};
 };
@@ -153,8 +188,8 @@ class SlowDevice final : public Device, public Starter {
 // A starter, and a file beside it: batches mix them.
 class MixedWorld final : public io::testing::World {
  public:
-  MixedWorld(QueueMaker make, SlowDevice::Answers answers, int slow)
-      : slow_(slow), answers_(answers), queue_(make()) {
+  MixedWorld(QueueMaker make, SlowDevice::Answers answers, int slow, std::uint64_t longest_row)
+      : slow_(slow), answers_(answers), longest_row_(longest_row), queue_(make()) {
     devices_[slow_] = open();
     devices_[1 - slow_] = FileDevice::create(path(), 8_MiB, *queue_).value();
   }
@@ -172,11 +207,12 @@ class MixedWorld final : public io::testing::World {
  private:
   std::string path() const { return directory_.path("file"); }
   std::unique_ptr<Device> open() {
-    return std::make_unique<SlowDevice>("slow", content_, *queue_, answers_);
+    return std::make_unique<SlowDevice>("slow", content_, *queue_, answers_, longest_row_);
   }
 
   const int slow_;  // its index
   const SlowDevice::Answers answers_;
+  const std::uint64_t longest_row_;
   Content content_ = Content(8_MiB);
   TemporaryDirectory directory_;
   std::unique_ptr<Executor> executor_ = make_thread_executor(2);
@@ -186,16 +222,19 @@ class MixedWorld final : public io::testing::World {
 
 void keeps_the_contract(QueueMaker make) {
   for (const auto answers : {SlowDevice::Answers::kByThread, SlowDevice::Answers::kAtOnce}) {
-    for (const int slow : {0, 1}) {
-      io::testing::run_device_contract(
-          [=] { return std::make_unique<MixedWorld>(make, answers, slow); });
+    for (const std::uint64_t longest_row : {0_KiB, 64_KiB}) {
+      for (const int slow : {0, 1}) {
+        io::testing::run_device_contract(
+            [=] { return std::make_unique<MixedWorld>(make, answers, slow, longest_row); });
+      }
     }
   }
 }
 
 struct Devices {
-  explicit Devices(QueueMaker make) : queue(make()) {
-    slow = std::make_unique<SlowDevice>("slow", content, *queue);
+  explicit Devices(QueueMaker make, std::uint64_t longest_row = 0) : queue(make()) {
+    slow = std::make_unique<SlowDevice>("slow", content, *queue, SlowDevice::Answers::kByThread,
+                                        longest_row);
     file = FileDevice::create(directory.path("file"), 1_MiB, *queue).value();
   }
   TemporaryDirectory directory;
@@ -324,6 +363,95 @@ void many_at_once(QueueMaker make) {
   REQUIRE(called == kThreads * kRounds / 3);
 }
 
+// Writes that touch go together, whatever is between them in the batch; others do not.
+void makes_rows(QueueMaker make) {
+  Devices devices(make, 32_KiB);
+  SlowDevice& slow = *devices.slow;
+  const AlignedBuffer data = pattern(1, 64_KiB);
+  AlignedBuffer found(4096);
+  IoBatch batch;
+  const auto write = [&](std::uint64_t offset, std::uint64_t length,
+                         WriteMode mode = WriteMode::kCached) {
+    batch.requests.push_back(
+        IoRequest::write(slow, offset, data.bytes().subspan(offset % 64_KiB, length), mode));
+  };
+  write(12_KiB, 4_KiB);
+  batch.requests.push_back(IoRequest::write(*devices.file, 0, data));
+  write(0, 8_KiB);
+  batch.requests.push_back(IoRequest::read(slow, 512_KiB, found.bytes()));
+  write(8_KiB, 4_KiB);
+  batch.requests.push_back(IoRequest::flush(slow));
+  write(20_KiB, 4_KiB);                       // behind a gap
+  write(24_KiB, 4_KiB, WriteMode::kDurable);  // of another mode
+  write(128_KiB, 24_KiB);
+  write(152_KiB, 8_KiB);  // as long as a row may be
+  write(160_KiB, 4_KiB);  // and longer
+  write(164_KiB, 4_KiB);
+  batch.requests.push_back(IoRequest::write(slow, 1, data));  // D1
+  devices.queue->run(batch);
+  std::vector<std::string> rows = slow.rows();
+  std::sort(rows.begin(), rows.end());
+  REQUIRE(rows == std::vector<std::string>{"flush 0: 0", "read 524288: 4096",
+                                           "write 0: 8192 4096 4096", "write 131072: 24576 8192",
+                                           "write 163840: 4096 4096", "write 20480: 4096",
+                                           "write 24576: 4096"});
+  const auto bytes = [](ByteView of, std::uint64_t at, std::uint64_t length) {
+    return as_text(of.subspan(at, length));
+  };
+  const ByteView content(devices.content);
+  REQUIRE(bytes(content, 0, 16_KiB) == bytes(data, 0, 16_KiB));
+  REQUIRE(bytes(content, 20_KiB, 8_KiB) == bytes(data, 20_KiB, 8_KiB));
+  REQUIRE(bytes(content, 128_KiB, 40_KiB) == bytes(data, 0, 40_KiB));
+  REQUIRE(slow.traffic().under_way == 0);
+  for (std::size_t i = 0; i + 1 < batch.requests.size(); ++i) {
+    REQUIRE(why(batch.requests[i].status) == "");
+  }
+  REQUIRE_FALSE(batch.requests.back().status.ok());
+}
+
+// SQ3, and what is given up while it is in a row.
+void answers_rows(QueueMaker make) {
+  Devices devices(make, 32_KiB);
+  SlowDevice& slow = *devices.slow;
+  IoQueue& queue = *devices.queue;
+  auto late = std::make_unique<AlignedBuffer>(pattern(1, 16_KiB));
+  const std::string expected(as_text(*late));
+  const auto fill = [&](IoBatch& batch) {
+    for (std::uint64_t at = 0; at < 16_KiB; at += 4_KiB) {
+      batch.requests.push_back(IoRequest::write(slow, at, late->bytes().subspan(at, 4_KiB)));
+    }
+  };
+  slow.hold();
+  IoBatch waited;
+  fill(waited);
+  std::thread waiter([&] { queue.run(waited); });
+  while (slow.asked() == 0) std::this_thread::yield();
+  queue.give_up(slow);
+  waiter.join();
+  for (const IoRequest& one : waited.requests) {
+    REQUIRE_THAT(why(one.status), Catch::Contains("given up"));
+  }
+  late.reset();
+  REQUIRE(queue.has_abandoned());
+  slow.let_go();
+  queue.wait_for_abandoned();
+  REQUIRE(slow.traffic().under_way == 0);
+  REQUIRE(as_text(ByteView(devices.content).first(16_KiB)) == expected);
+  REQUIRE(slow.rows() == std::vector<std::string>{"write 0: 4096 4096 4096 4096"});
+
+  Devices others(make, 32_KiB);
+  others.slow->fail();
+  IoBatch failing;
+  const AlignedBuffer data = pattern(2, 8_KiB);
+  for (const std::uint64_t at : {0_KiB, 4_KiB}) {
+    failing.requests.push_back(IoRequest::write(*others.slow, at, data.bytes().subspan(at, 4_KiB)));
+  }
+  others.queue->run(failing);
+  for (const IoRequest& one : failing.requests) REQUIRE_FALSE(one.status.ok());
+  REQUIRE(others.slow->traffic().failed_writes == 2);
+  REQUIRE(others.slow->rows().size() == 1);
+}
+
 void refuses_what_d1_refuses(QueueMaker make) {
   Devices devices(make);
   const AlignedBuffer data = pattern(1, 4096);
@@ -371,6 +499,16 @@ TEST_CASE("starter_queue: what is under way to such a device ends when it is giv
 TEST_CASE("starter_queue: waiters and callbacks of many threads are served beside files") {
   many_at_once(ring);
   many_at_once(threads);
+}
+
+TEST_CASE("starter_queue: writes that touch are one row for devices that want that") {
+  makes_rows(ring);
+  makes_rows(threads);
+}
+
+TEST_CASE("starter_queue: the answer of a row is that of each of its requests, given up or not") {
+  answers_rows(ring);
+  answers_rows(threads);
 }
 
 TEST_CASE("starter_queue: batches that D1 refuses, wholly or in part, are complete once") {
