@@ -374,6 +374,22 @@ class Bench(PoolTest):
         left = self.ok("ls", self.pool, "--collection", "ranges", "--json").json["entries"]
         self.assertEqual(left, [])
 
+    def test_bench_puts_several_changes_into_a_transaction(self):
+        moment = ["--batch", "7", "--iodepth", "2", "--collection", "batches", "--objects", "100",
+                  "--runtime", "0.5", "--json"]
+        for workload in ("put", "randwrite"):
+            result = self.ok("bench", "run", self.pool, "--rw", workload, *moment).json
+            self.assertEqual(result["batch"], 7)
+            self.assertGreater(result["operations"], 0, workload)
+            self.assertEqual(result["operations"] % 7, 0)
+            self.assertGreaterEqual(result["counters"]["txc_count"] * 7, result["operations"])
+            self.assertLess(result["counters"]["txc_count"], result["operations"] / 2)
+        # The last one has what is left.
+        deleted = self.ok("bench", "run", self.pool, "--rw", "delete", *moment[:-3], "--runtime", "60",
+                          "--json").json
+        self.assertEqual(deleted["operations"], 100)
+        self.assertEqual(deleted["counters"]["txc_count"], 15)
+
     def test_bench_runs_the_jobs_of_a_file(self):
         jobs = self.write("jobs", b"[global]\nobjects=10\nruntime=0.1\n"
                           b"[puts]\nrw=put\n[stats]\nrw=stat\n")
@@ -418,7 +434,9 @@ class Bench(PoolTest):
     def test_bench_refuses_nonsense(self):
         for words in (["--bs", "0"], ["--objects", "0"], ["--threads", "0"], ["--iodepth", "100000"],
                       ["--runtime", "-1"], ["--compressible", "101"], ["--zipf", "-1"],
-                      ["--rw", "read", "--size", "1KiB"], ["--durability", "never"]):
+                      ["--rw", "read", "--size", "1KiB"], ["--durability", "never"], ["--batch", "0"],
+                      ["--batch", "5000"], ["--batch", "65", "--bs", "1MiB"], ["--rw", "get", "--batch", "2"],
+                      ["--batch", "20", "--objects", "10"]):
             self.fails(2, "bench", "run", self.pool, *words)
         self.fails(6, "bench", "run", self.pool, "--bs", "16MiB", "--objects", "100000")
 

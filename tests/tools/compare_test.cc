@@ -85,6 +85,13 @@ TEST_CASE("compare: lines of runs of the same job are runs of one figure") {
   CHECK(found->at(0).id == "j");
   CHECK(found->at(0).values == std::vector<double>{10, 12});
   CHECK(found->at(1).id != found->at(2).id);
+  const auto batches = parse_series(
+      "{\"rw\": \"put\", \"ops_per_s\": 1}\n"  // before there were any
+      "{\"rw\": \"put\", \"batch\": 1, \"ops_per_s\": 2}\n"
+      "{\"rw\": \"put\", \"batch\": 64, \"ops_per_s\": 3}");
+  REQUIRE(batches.ok());
+  REQUIRE(batches->size() == 2);
+  CHECK(batches->at(0).values == std::vector<double>{1, 2});
 }
 
 TEST_CASE("compare: what holds no figures is refused, cut anywhere") {

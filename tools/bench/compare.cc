@@ -68,9 +68,11 @@ Result<std::vector<Series>> series_of_rows(const Json& rows) {
 std::string id_of_run(const Json& run) {
   std::string job = text_of(run, "job");
   if (!job.empty()) return job;
-  return fmt::format("{} bs={} size={} objects={} {}x{}", text_of(run, "rw"), number_of(run, "bs"),
-                     number_of(run, "size"), number_of(run, "objects"), number_of(run, "threads"),
-                     number_of(run, "iodepth"));
+  const std::string batch = number_of(run, "batch");  // "?": of a version that had none
+  return fmt::format("{} bs={} size={} objects={} {}x{}{}", text_of(run, "rw"),
+                     number_of(run, "bs"), number_of(run, "size"), number_of(run, "objects"),
+                     number_of(run, "threads"), number_of(run, "iodepth"),
+                     batch == "?" || batch == "1" ? "" : " batch=" + batch);
 }
 
 Result<std::vector<Series>> series_of_lines(std::string_view text) {

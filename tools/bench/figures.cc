@@ -138,6 +138,7 @@ Json figures_json(const Job& job, const LoadOptions& options, const Opened& open
                      {"objects", options.objects},
                      {"threads", options.threads},
                      {"iodepth", options.depth},
+                     {"batch", options.batch},
                      {"zipf", options.zipf},
                      {"compressible", options.compressible_percent},
                      {"seed", options.seed},
@@ -165,10 +166,11 @@ Json figures_json(const Job& job, const LoadOptions& options, const Opened& open
 std::string figures_text(const Job& job, const LoadOptions& options, const Opened& opened,
                          const Measured& measured) {
   const Tally all = measured.load.both();
-  std::string text =
-      fmt::format("{} {} over {} objects, {} x {} in flight, {:.1f} s, {}, log durability {}\n",
-                  job.workload, format_size(options.block), options.objects, options.threads,
-                  options.depth, measured.seconds, job.durability, opened.log_durability);
+  std::string text = fmt::format(
+      "{} {} over {} objects, {} x {} in flight{}, {:.1f} s, {}, log durability {}\n", job.workload,
+      format_size(options.block), options.objects, options.threads, options.depth,
+      options.batch == 1 ? "" : fmt::format(" of {} in a transaction", options.batch),
+      measured.seconds, job.durability, opened.log_durability);
   text += fmt::format("  {:.0f} per second", per_second(all.operations, measured));
   if (moves_bytes(options.workload)) {
     text += fmt::format(", {}/s of user data",

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMaxInFlight = 4096;
 constexpr std::uint64_t kMaxObjectSize = 64_MiB;  // filled with one transaction
+constexpr std::uint64_t kMaxBatch = 4096;
 constexpr std::uint64_t kMaxObjects = std::uint64_t{1} << 32;
 
 Error wrong(const std::string& what) {
@@ -87,6 +88,7 @@ void Job::declare(Arguments& arguments) {
   arguments.number("--objects", objects, "How many there are [1000]");
   arguments.number("--threads", threads, "Threads [1]");
   arguments.number("--iodepth", depth, "In flight per thread [1]");
+  arguments.number("--batch", batch, "Puts, writes or deletes of one transaction [1]");
   arguments.number("--runtime", runtime_s, "Seconds [10]");
   arguments.option("--durability", durability, "Of changes: durable or buffered [durable]");
   arguments.number("--zipf", zipf, "Theta of Zipf's law, by which places are drawn [none]");
@@ -114,6 +116,18 @@ Result<LoadOptions> Job::load(const std::string& collection) const {
     return wrong(fmt::format("--threads x --iodepth: {} x {} is not between 1 and {}", threads,
                              depth, kMaxInFlight));
   }
+  if (batch == 0 || batch > kMaxBatch) {
+    return wrong(fmt::format("--batch: {} is not between 1 and {}", batch, kMaxBatch));
+  }
+  if (moves_bytes(load.workload) && batch * block > kMaxObjectSize) {
+    return wrong(fmt::format("--batch: {} of {} are more than 64 MiB", batch, format_size(block)));
+  }
+  if (batch > objects && !ranges) {
+    return wrong(fmt::format("--batch: {} of {} --objects in one transaction", batch, objects));
+  }
+  if (batch > 1 && !is_submitted(load.workload)) {
+    return wrong("--batch: only put, write, randwrite and delete have several in a transaction");
+  }
   if (!(runtime_s > 0) || runtime_s > 1e6) return wrong("--runtime: not a positive time");
   if (!(zipf >= 0) || zipf > Zipf::kMaxTheta) {
     return wrong(fmt::format("--zipf: not between 0 and {}", Zipf::kMaxTheta));
@@ -129,6 +143,7 @@ Result<LoadOptions> Job::load(const std::string& collection) const {
   load.objects = objects;
   load.threads = static_cast<std::uint32_t>(threads);
   load.depth = static_cast<std::uint32_t>(depth);
+  load.batch = static_cast<std::uint32_t>(batch);
   load.zipf = zipf;
   load.read_percent = static_cast<std::uint32_t>(read_percent);
   load.compressible_percent = static_cast<std::uint32_t>(compressible_percent);

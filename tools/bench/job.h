@@ -22,6 +22,7 @@ struct Job {
   std::uint64_t objects = 1000;
   std::uint64_t threads = 1;
   std::uint64_t depth = 1;
+  std::uint64_t batch = 1;
   double runtime_s = 10;
   double zipf = 0;
   std::uint64_t read_percent = 50;

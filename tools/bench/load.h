@@ -23,6 +23,7 @@ struct LoadOptions {
   std::uint64_t objects = 1000;
   std::uint32_t threads = 1;
   std::uint32_t depth = 1;          // in flight per thread
+  std::uint32_t batch = 1;          // changes of one transaction
   double zipf = 0;                  // 0: none
   std::uint32_t read_percent = 50;  // of kRandRw
   std::uint32_t compressible_percent = 0;

@@ -11,10 +11,16 @@ namespace hexad::tools {
 
 namespace {
 
-// One change in flight: its buffer is borrowed by the transaction until the callback.
-struct Slot {
+// Its buffer is borrowed by the transaction until the callback.
+struct Change {
   AlignedBuffer data;  // empty when the workload moves no bytes
   Place place;
+};
+
+// One transaction in flight.
+struct Slot {
+  std::vector<Change> changes;
+  std::size_t count = 0;  // of the changes, that it has; the last deletes may be fewer
   io::Nanos started = 0;
   bool refused = false;  // for want of space; to be tried again
 };
@@ -30,7 +36,10 @@ class Submitter {
         mutex_(shared.executor()),
         changed_(shared.executor()) {
     for (Slot& slot : slots_) {
-      if (moves_bytes(options_.workload)) slot.data = AlignedBuffer(options_.block);
+      slot.changes.resize(options_.batch);
+      for (Change& change : slot.changes) {
+        if (moves_bytes(options_.workload)) change.data = AlignedBuffer(options_.block);
+      }
       free_.push_back(&slot);
     }
   }
@@ -54,13 +63,17 @@ class Submitter {
  private:
   // False: there is nothing left to do.
   bool prepare(Slot& slot) {
-    slot.place = shared_.places().next(rng_);
-    if (options_.workload == Workload::kDelete && slot.place.lap > 0) {
-      shared_.use_up();
-      return false;
+    slot.count = 0;
+    for (Change& change : slot.changes) {
+      change.place = shared_.places().next(rng_);
+      if (options_.workload == Workload::kDelete && change.place.lap > 0) {
+        shared_.use_up();
+        break;
+      }
+      payload_.fill(change.data.bytes());
+      ++slot.count;
     }
-    payload_.fill(slot.data.bytes());
-    return true;
+    return slot.count > 0;
   }
 
   Slot& take() {
@@ -77,14 +90,17 @@ class Submitter {
   }
 
   Transaction transaction_of(const Slot& slot) const {
-    const std::string name = bench_object_name(slot.place.object);
     Transaction transaction;
-    if (options_.workload == Workload::kPut) {
-      transaction.put_borrowed(options_.collection, name, slot.data);
-    } else if (options_.workload == Workload::kDelete) {
-      transaction.remove(options_.collection, name);
-    } else {
-      transaction.write(options_.collection, name, slot.place.block * options_.block, slot.data);
+    for (std::size_t i = 0; i < slot.count; ++i) {
+      const auto& [data, place] = slot.changes[i];
+      const std::string name = bench_object_name(place.object);
+      if (options_.workload == Workload::kPut) {
+        transaction.put_borrowed(options_.collection, name, data);
+      } else if (options_.workload == Workload::kDelete) {
+        transaction.remove(options_.collection, name);
+      } else {
+        transaction.write(options_.collection, name, place.block * options_.block, data);
+      }
     }
     return transaction;
   }
@@ -107,7 +123,7 @@ class Submitter {
     slot.refused = no_space;
     if (status.ok()) {
       last_success_ = now;
-      if (now <= shared_.deadline()) record(now - slot.started);
+      if (now <= shared_.deadline()) record(slot.count, now - slot.started);
     } else if (no_space) {
       ++result_.space_waits;
       if (now - last_success_ > kSpacePatience) shared_.fail(status.error());
@@ -116,9 +132,12 @@ class Submitter {
     changed_.notify_one();
   }
 
-  void record(io::Nanos latency) {
-    result_.changed.add(latency);
-    shared_.count_operation();
+  // Each change has waited for its transaction.
+  void record(std::size_t changes, io::Nanos latency) {
+    for (std::size_t i = 0; i < changes; ++i) {
+      result_.changed.add(latency);
+      shared_.count_operation();
+    }
   }
 
   LoadShared& shared_;
