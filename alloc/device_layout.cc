@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <string>
 
 namespace hexad::alloc {
@@ -79,9 +80,13 @@ Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
   return check_multiple(unit, physical_block);
 }
 
-std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit) {
+std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit, std::uint64_t piece) {
   const std::uint64_t wanted = std::clamp<std::uint64_t>(room / 64, 1_MiB, 1_GiB);
-  const std::uint64_t bytes = std::min(wanted, room / 16);
+  std::uint64_t bytes = std::min(wanted, room / 16);
+  if (piece > 0) {
+    const std::uint64_t whole = std::lcm(piece, unit);
+    if (has_pieces(room, whole)) bytes = std::max(round_down(bytes + whole / 2, whole), whole);
+  }
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / unit, 8, kMaxSlabUnits));
 }
 
@@ -111,12 +116,18 @@ Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
   layout.physical_block = request.physical_block;
   layout.log_block = log_block == request.physical_block ? 0 : log_block;
   layout.unit = static_cast<std::uint32_t>(request.unit);
-  layout.log_offset = round_up(kHeadEnd, alignment);
   layout.log_size = round_up(request.log_size, alignment);
-  layout.first_slab = layout.log_offset + layout.log_size;
   layout.slab_units = data ? static_cast<std::uint32_t>(request.slab_units) : 0;
-  const std::uint64_t fixed = layout.first_slab;
+  const auto place = [&](std::uint64_t begin) {
+    layout.log_offset = round_up(kHeadEnd, begin);
+    layout.first_slab = round_up(layout.log_offset + layout.log_size, begin);
+  };
   const std::uint64_t end = header_offset(DeviceEnd::kTail, request.device_size);
+  const std::uint64_t piece = request.piece == 0 ? 0 : std::lcm(alignment, request.piece);
+  const bool in_pieces =
+      has_pieces(request.device_size, piece) && is_multiple(layout.slab_size(), piece);
+  place(in_pieces ? piece : alignment);
+  const std::uint64_t fixed = layout.first_slab;
   if (end < fixed + layout.slab_size()) {
     return Error{ErrorCode::kNoSpace,
                  "a " + std::string(to_string(request.role)) + " device of " +

@@ -123,6 +123,9 @@ struct LayoutRequest {
   std::uint64_t unit = 4096;
   // Rounded up to area_alignment(); a log device needs some, a data device may not.
   std::uint64_t log_size = 0;
+  // io::Geometry::piece. Log area and slabs begin at multiples of it where slabs are whole
+  // multiples of it, and the device has many (has_pieces()). 0: one behind the other.
+  std::uint64_t piece = 0;
   // Zones take one slab from each of their devices, so every data device of a store is laid out
   // with the same number: default_slab_units() of the
   // smallest.
@@ -144,7 +147,12 @@ Status check_layout(const DeviceLayout& layout, DeviceRole role);
 // Units per slab when nobody chose: a 64th of the room between the two headers within [1 MiB, 1
 // GiB], but never more than a 16th of it nor less than eight units, so that 1 MiB still has several
 // slabs.
-std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit);
+// Whole pieces, where the room has many; 0: of any length.
+std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit, std::uint64_t piece = 0);
+// Whether so many bytes have room to leave between what begins at multiples of `piece`.
+constexpr bool has_pieces(std::uint64_t bytes, std::uint64_t piece) {
+  return piece > 0 && bytes / piece >= 64;
+}
 // Bytes between the two headers, for log area and slabs.
 constexpr std::uint64_t room_of(std::uint64_t device_size) {
   return header_offset(DeviceEnd::kTail, device_size) - kHeadEnd;

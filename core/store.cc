@@ -59,7 +59,7 @@ auto with_system(io::System* system, const Body& body) -> decltype(body(*system)
 }  // namespace
 
 Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system,
-                                      std::vector<std::string>* notes) {
+                                      FormatReport* report) {
   return without_bad_alloc([&]() -> Result<PoolDescription> {
     HEXAD_TRY(options.validate());
     std::unique_ptr<io::System> owned;
@@ -67,7 +67,7 @@ Result<PoolDescription> Store::format(const FormatOptions& options, io::System* 
       HEXAD_TRY_ASSIGN(owned, io::make_real_system());
       system = owned.get();
     }
-    HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system, nullptr, notes));
+    HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system, nullptr, report));
     // The first transaction goes the way of all others, which also proves that the store opens.
     HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
     HEXAD_TRY(create_default_collection(store));

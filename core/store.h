@@ -56,14 +56,14 @@ class Store {
   // Refuses devices that carry something else, unless FormatOptions::force is set. When it fails
   // before the first write, every device is as it was. Files get all their room at once, sparse
   // ones too. No pool description is written: see write_pool(). `system` null means the operating
-  // system; `notes`, unless null, gets what cannot be promised, one sentence each: where a file
+  // system; `report`, unless null, gets what was chosen, and what cannot be promised: where a file
   // system gives every write a new place, for example.
   //
   // Errors: kInvalidArgument (options; the devices' physical block), kAlreadyExists (a device or
   // directory carries something else), kTooBig (too many devices or fast directories for the
   // label), kBusy, kNoSpace, kIo, and others of the operating system.
   static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr,
-                                        std::vector<std::string>* notes = nullptr);
+                                        FormatReport* report = nullptr);
 
   // Opens a store that format() has made; it never creates one.
   //

@@ -62,6 +62,12 @@ struct Geometry {
   bool rotational = false;
   // It says of itself that it keeps its bytes in several places, and makes good what it loses.
   bool redundant = false;
+  // Writes of whole multiples of it, at multiples of it, need no read of what is there: a stripe,
+  // where the device is erasure-coded below. 0: any multiple of the physical block is such a write.
+  std::uint32_t whole_write = 0;
+  // What the device keeps as one, at multiples of it, bytes: an object of a cluster. A request to
+  // two of them is two requests. 0: it does not say.
+  std::uint64_t piece = 0;
   // Space that was only preallocated changes the file system's metadata when it is first written,
   // which makes that write's durability expensive: write zeros over it ahead of use.
   bool slow_first_write = false;

@@ -191,7 +191,7 @@ Status FormatOptions::validate() const {
   check_paths(problems, "device", devices);
   check_paths(problems, "fast directory", fast_directories);
   problems.require_size("device_size", device_size, kMinDeviceSize, kMaxDeviceSize);
-  problems.require_size("min_alloc", min_alloc, kSector, kMaxMinAlloc);
+  if (min_alloc != 0) problems.require_size("min_alloc", min_alloc, kSector, kMaxMinAlloc);
   if (!is_multiple(min_alloc, kSector)) {
     const std::uint64_t below = std::max(round_down(min_alloc, kSector), kSector);
     problems.add("min_alloc is " + std::to_string(min_alloc) + " bytes, no multiple of " +
@@ -207,14 +207,15 @@ Status FormatOptions::validate() const {
   }
   problems.add(compression::validate(compression), "compression");
   if (log_size != 0) problems.require_size("log_size", log_size, kMinLogSize, kMaxLogSize);
-  if (slab_size != 0 && min_alloc != 0) {
-    if (!is_multiple(slab_size, min_alloc)) {
+  if (slab_size != 0) {
+    const std::uint64_t unit = min_alloc == 0 ? kDefaultMinAlloc : min_alloc;
+    if (!is_multiple(slab_size, unit)) {
       problems.add("slab_size is " + format_size(slab_size) + ", no multiple of min_alloc, " +
-                   format_size(min_alloc));
+                   format_size(unit));
     }
     // Bounded first: a product with a min_alloc out of range has no meaning.
-    if (min_alloc <= kMaxMinAlloc) {
-      problems.require_size("slab_size", slab_size, kMinSlabUnits * min_alloc, kMaxSlabSize);
+    if (unit <= kMaxMinAlloc) {
+      problems.require_size("slab_size", slab_size, kMinSlabUnits * unit, kMaxSlabSize);
     }
     if (slab_size > device_size) {
       problems.add("slab_size is " + format_size(slab_size) + ", more than device_size, " +

@@ -33,6 +33,9 @@ Result<Preset> parse_preset(std::string_view text);
 // Returns "nvme", "hdd" or "tiny".
 std::string_view to_string(Preset preset);
 
+// The unit of allocation where neither user nor devices ask for another one, bytes.
+inline constexpr std::uint64_t kDefaultMinAlloc = 4_KiB;
+
 // What Store::format() makes a store of. It is fixed for the life of the store unless a field says
 // otherwise.
 struct FormatOptions {
@@ -61,8 +64,10 @@ struct FormatOptions {
   // unless the devices say so of themselves. It is kept with the store.
   bool redundant_devices = false;
   // The unit of allocation in bytes: 512 bytes to 1 MiB, and a multiple of the physical block of
-  // every data device.
-  std::uint64_t min_alloc = 4_KiB;
+  // every data device. 0: 4 KiB, or a larger physical block; or as much as all of them write
+  // without reading what is there before, where one says that this is more (an image whose data is
+  // erasure-coded), and it is 64 KiB at most.
+  std::uint64_t min_alloc = 0;
   ChecksumType checksum = ChecksumType::kCrc32c;  // the checksum of all stored data
   // Bytes under one checksum: 4, 16 or 64 KiB, and not less than the physical block of a data
   // device.
@@ -79,6 +84,12 @@ struct FormatOptions {
 
   // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;
+};
+
+// What Store::format() has made of them.
+struct FormatReport {
+  std::vector<std::string> notes;  // what cannot be promised, one sentence each
+  std::uint64_t min_alloc = 0;     // the unit of allocation, bytes
 };
 
 // What Store::in_memory() makes a store of: k+m devices of memory. Everything else is as

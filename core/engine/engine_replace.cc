@@ -109,9 +109,11 @@ Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
   to.role = former.role;
   HEXAD_TRY_ASSIGN(to.label, data_label());
   const alloc::DeviceLayout& like = to.label.layout;
+  to.slabs = former.layout.slab_count;
   to.file_size =
-      alloc::least_device_size(like.log_size + former.layout.slab_count * like.slab_size(),
-                               alloc::area_alignment(like.unit, like.block_of_log()));
+      std::max(round_up(former.layout.device_size, alloc::kHeaderSlotSize),
+               alloc::least_device_size(like.log_size + former.layout.slab_count * like.slab_size(),
+                                        alloc::area_alignment(like.unit, like.block_of_log())));
   // What it owes can land on itself alone, so that alone is refused (RP6). Who waits for it is
   // told.
   to.in_place_of = InPlaceOf{id, usable ? Status() : members.let_go(id)};

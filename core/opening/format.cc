@@ -1,7 +1,9 @@
 #include "core/opening/format.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "alloc/device_layout.h"
@@ -21,6 +23,9 @@
 namespace hexad::core {
 
 namespace {
+
+// Units of a slab that FormatOptions asks for.
+constexpr std::uint64_t kLeastUnits = 8;
 
 struct NewDevice {
   NewDevice() = default;
@@ -47,7 +52,7 @@ struct NewDevice {
 struct Made {
   std::vector<std::string> directories;  // outermost first
   std::string index;                     // empty: none
-  std::vector<std::string> notes;        // what cannot be promised
+  FormatReport report;
 };
 
 // Nobody's device, or force: a store of ours counts as somebody's.
@@ -125,27 +130,59 @@ Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
                "Choose another fast directory, or pass --force to overwrite it."};
 }
 
-// Those of devices that are not there yet are unknown, and count once they are.
+// Of all devices, or of those for data. Those of devices that are not there yet are unknown, and
+// count once they are.
 struct Blocks {
   std::uint32_t data = alloc::kMinPhysicalBlock;  // the largest physical block of a data device
   std::uint32_t log = alloc::kMinPhysicalBlock;   // of any
+  // What all data devices write without a read, and what they keep as one; 0: none says.
+  std::uint64_t whole_write = 0;
+  std::uint64_t piece = 0;
 };
 
 Blocks blocks_of(const std::vector<NewDevice>& targets) {
+  const auto common = [](std::uint64_t one, std::uint64_t other) {
+    return one == 0 || other == 0 ? one + other : std::lcm(one, other);
+  };
   Blocks blocks;
   for (const NewDevice& target : targets) {
     if (target.device == nullptr) continue;
-    const std::uint32_t block = target.device->geometry().physical_block;
-    blocks.log = std::max(blocks.log, block);
-    if (target.role == alloc::DeviceRole::kData) blocks.data = std::max(blocks.data, block);
+    const io::Geometry& geometry = target.device->geometry();
+    blocks.log = std::max(blocks.log, geometry.physical_block);
+    if (target.role != alloc::DeviceRole::kData) continue;
+    blocks.data = std::max(blocks.data, geometry.physical_block);
+    blocks.whole_write = common(blocks.whole_write, geometry.whole_write);
+    blocks.piece = common(blocks.piece, geometry.piece);
   }
   return blocks;
 }
 
+// The unit, where nobody chose one: FormatOptions::min_alloc.
+std::uint64_t choose_unit(const FormatOptions& options, const Blocks& blocks) {
+  constexpr std::uint64_t kMost = 64_KiB;
+  const std::uint64_t least = std::lcm(kDefaultMinAlloc, std::uint64_t{blocks.data});
+  const std::uint64_t unit = std::lcm(least, std::max(blocks.whole_write, kDefaultMinAlloc));
+  const bool fits_slabs = options.slab_size == 0 || (is_multiple(options.slab_size, unit) &&
+                                                     options.slab_size / unit >= kLeastUnits);
+  return unit <= kMost && fits_slabs ? unit : least;
+}
+
+// What is written to the log and into units is whole physical blocks: where those may be as large
+// as what the devices write without a read, they are.
+Blocks fit_blocks(const FormatOptions& options, Blocks blocks) {
+  const std::uint64_t whole = blocks.whole_write;
+  const bool fits = std::has_single_bit(whole) && whole <= alloc::kMaxPhysicalBlock &&
+                    is_multiple(options.min_alloc, whole) && whole <= options.checksum_block;
+  if (!fits) return blocks;
+  blocks.data = std::max(blocks.data, static_cast<std::uint32_t>(whole));
+  blocks.log = std::max(blocks.log, blocks.data);
+  return blocks;
+}
+
 // A data device is as large as it is, a log file as large as the log wants it.
-void choose_sizes(const FormatOptions& options, std::uint64_t log_size,
+void choose_sizes(const FormatOptions& options, const Blocks& blocks, std::uint64_t log_size,
                   std::vector<NewDevice>& targets) {
-  const std::uint64_t alignment = alloc::area_alignment(options.min_alloc, blocks_of(targets).log);
+  const std::uint64_t alignment = alloc::area_alignment(options.min_alloc, blocks.log);
   const std::uint64_t log_device_size =
       alloc::least_device_size(round_up(log_size, alignment), alignment);
   for (NewDevice& target : targets) {
@@ -173,9 +210,8 @@ Status create_missing(const FormatOptions& options, io::System& system,
 }
 
 // Needs no device.
-Status lay_out(const FormatOptions& options, std::uint64_t log_size,
+Status lay_out(const FormatOptions& options, const Blocks& blocks, std::uint64_t log_size,
                std::vector<NewDevice>& targets) {
-  const Blocks blocks = blocks_of(targets);
   std::uint64_t smallest = ~std::uint64_t{0};
   for (const NewDevice& target : targets) {
     if (target.role == alloc::DeviceRole::kData) {
@@ -202,9 +238,10 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
     request.unit = options.min_alloc;
     request.log_size = log_size;
     if (data) {
-      request.slab_units = options.slab_size == 0
-                               ? alloc::default_slab_units(smallest, options.min_alloc)
-                               : options.slab_size / options.min_alloc;
+      request.piece = blocks.piece;
+      request.slab_units = options.slab_size == 0 ? alloc::default_slab_units(
+                                                        smallest, options.min_alloc, blocks.piece)
+                                                  : options.slab_size / options.min_alloc;
     }
     Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
     if (!layout.ok()) return layout.error().with_context(target.path);
@@ -214,11 +251,15 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
 }
 
 // What each device is going to be like, as far as that is known by now.
-Status plan_devices(const FormatOptions& options, std::uint64_t log_size,
+Status plan_devices(const FormatOptions& given, std::uint64_t log_size,
                     std::vector<NewDevice>& targets) {
-  HEXAD_TRY(alloc::check_unit(options.min_alloc, blocks_of(targets).data));
-  choose_sizes(options, log_size, targets);
-  return lay_out(options, log_size, targets);
+  FormatOptions options = given;
+  Blocks blocks = blocks_of(targets);
+  if (options.min_alloc == 0) options.min_alloc = choose_unit(options, blocks);
+  HEXAD_TRY(alloc::check_unit(options.min_alloc, blocks.data));
+  blocks = fit_blocks(options, blocks);
+  choose_sizes(options, blocks, log_size, targets);
+  return lay_out(options, blocks, log_size, targets);
 }
 
 // What every label says about the pool. After plan_devices(). Errors: kTooBig.
@@ -260,7 +301,7 @@ Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
     if (room != io::Device::Room::kSure) unsure.push_back(target.path);
   }
   if (unsure.empty()) return {};
-  made.notes.push_back(unreserved_note(
+  made.report.notes.push_back(unreserved_note(
       unsure, "keep some of it free, else commits wait and may end with an unknown outcome"));
   return {};
 }
@@ -354,6 +395,7 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   HEXAD_TRY(create_missing(options, system, targets, made));
   HEXAD_TRY(plan_devices(options, log_size, targets));
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
+  made.report.min_alloc = targets.front().layout.unit;
   HEXAD_TRY(grow_logs(targets));
   HEXAD_TRY(reserve_all(targets, made));
   return write_all(options, description, system, indexes, targets, made);
@@ -379,7 +421,7 @@ void take_back(const Made& made, io::System& system, kv::IndexHome* indexes,
 }  // namespace
 
 Result<PoolDescription> format_devices(const FormatOptions& given, io::System& system,
-                                       kv::IndexHome* indexes, std::vector<std::string>* notes) {
+                                       kv::IndexHome* indexes, FormatReport* report) {
   FormatOptions options = given;
   options.profile = ec::as_ceph_has_it(given.profile);
   std::unique_ptr<kv::IndexHome> in_directories;
@@ -402,7 +444,7 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
     take_back(made, system, indexes, targets);
     return status.error();
   }
-  if (notes != nullptr) *notes = std::move(made.notes);
+  if (report != nullptr) *report = std::move(made.report);
   return PoolDescription{options.devices, options.fast_directories};
 }
 

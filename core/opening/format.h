@@ -11,7 +11,7 @@ namespace hexad::core {
 
 // Labels, roots, empty logs and an empty index, if there is a place for one; no collection yet. A
 // log file of an older store that is too short for the new log grows, and files that are sparse get
-// all their room. `notes` gets what cannot be promised about that; it may be null.
+// all their room. `report` may be null.
 //
 // All checks come before the first write. Directories and files made by a call that fails
 // afterwards are removed again; of what was there, a log that has grown stays longer.
@@ -20,6 +20,6 @@ namespace hexad::core {
 // Without either the store has none, and the runs answer for the metadata.
 Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system,
                                        kv::IndexHome* indexes = nullptr,
-                                       std::vector<std::string>* notes = nullptr);
+                                       FormatReport* report = nullptr);
 
 }  // namespace hexad::core

@@ -19,6 +19,7 @@ FormatOptions memory_format(const MemoryStoreOptions& options) {
   FormatOptions format;
   format.profile = options.profile;
   format.compression = options.compression;
+  format.min_alloc = kDefaultMinAlloc;
   for (std::uint32_t i = 0; i < options.profile.shards(); ++i) {
     format.devices.push_back("memory" + std::to_string(i));
   }

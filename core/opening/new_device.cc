@@ -114,7 +114,7 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
                Member& member) {
   io::Device& device = *found.device;
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
-                   lay_out_like(to.label, device.geometry(), found.path, to.role));
+                   lay_out_like(to.label, device.geometry(), found.path, to.slabs, to.role));
   if (to.accept) HEXAD_TRY(to.accept(layout));
   // Files get all their room at once, sparse ones too. In the place of another one room is seen to
   // below what is there.
@@ -150,7 +150,8 @@ Status check_unused(const SurveyedDevice& found, const Uuid& store,
 }
 
 Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geometry& geometry,
-                                         const std::string& path, alloc::DeviceRole role) {
+                                         const std::string& path, std::uint32_t slabs,
+                                         alloc::DeviceRole role) {
   const bool data = role == alloc::DeviceRole::kData;
   const std::uint32_t most = data ? like.layout.physical_block : like.layout.block_of_log();
   if (geometry.physical_block > most) {
@@ -170,7 +171,10 @@ Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geo
   request.log_size = like.layout.log_size;
   if (data) request.slab_units = like.layout.slab_units;
   Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
-  return layout.ok() ? std::move(layout) : layout.error().with_context(path);
+  if (!layout.ok()) return layout.error().with_context(path);
+  request.piece = geometry.piece;
+  const Result<alloc::DeviceLayout> whole = alloc::plan_layout(request);
+  return whole.ok() && whole->slab_count >= std::min(slabs, layout->slab_count) ? *whole : *layout;
 }
 
 Status check_slabs(const std::string& path, DeviceId id, const alloc::DeviceLayout& layout,

@@ -23,11 +23,12 @@ Status check_unused(const SurveyedDevice& found, const Uuid& store,
                     const std::function<bool(const alloc::Label&)>& may_take);
 
 // Of a device of this size and path, with log area, units and slabs as on the data device `like`,
-// and as many slabs as it has room for; a log device has none. Errors: kInvalidArgument (its
+// and as many slabs as it has room for; a log device has none. Where it keeps pieces as one, slabs
+// begin with those, unless it would have fewer than `slabs` for that. Errors: kInvalidArgument (its
 // physical blocks are larger than those that the store is laid out for), kNoSpace (there is no room
 // for one, or for the log).
 Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geometry& geometry,
-                                         const std::string& path,
+                                         const std::string& path, std::uint32_t slabs,
                                          alloc::DeviceRole role = alloc::DeviceRole::kData);
 
 // Whether a device of this layout has the first `needed` slabs, which zones use of device `id`.
@@ -57,6 +58,7 @@ struct AddedTo {
   alloc::Root root;                      // of the store, as it is now
   alloc::Label label;                    // of a data device that is in use
   std::uint64_t file_size = 0;           // bytes of a file that is made
+  std::uint32_t slabs = 0;               // of the device whose place it takes
   std::optional<InPlaceOf> in_place_of;  // nothing: it is one more
   alloc::DeviceRole role = alloc::DeviceRole::kData;
   // Asked before any byte changes. Empty: whatever has room for a slab will do.

@@ -108,10 +108,13 @@ std::uint32_t pack_units(std::uint64_t unit, std::uint32_t k, std::uint32_t slab
       kMaxPackBytes / (unit * k) + 1, 1, std::max<std::uint32_t>(1, slab_units / kPacksPerSlab)));
 }
 
-Result<PoolPlan> plan_pool(const FormatOptions& options, const std::vector<std::uint64_t>& sizes) {
-  HEXAD_TRY(check(options, sizes));
+Result<PoolPlan> plan_pool(const FormatOptions& given, const std::vector<std::uint64_t>& sizes) {
+  HEXAD_TRY(check(given, sizes));
+  FormatOptions options = given;
+  if (options.min_alloc == 0) options.min_alloc = kDefaultMinAlloc;
   const ec::Profile& profile = options.profile;
   PoolPlan plan;
+  plan.min_alloc = options.min_alloc;
   plan.faults_tolerated = profile.m;
   for (const std::uint64_t size : sizes) plan.raw += size;
   plan.log_size = options.log_size == 0 ? default_log_size(plan.raw) : options.log_size;

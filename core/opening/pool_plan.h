@@ -32,6 +32,7 @@ struct PlannedDevice {
 
 struct PoolPlan {
   std::uint64_t raw = 0;        // bytes of all data devices
+  std::uint64_t min_alloc = 0;  // the unit of allocation, bytes
   std::uint64_t log_size = 0;   // bytes of each copy of the log
   std::uint64_t slab_size = 0;  // bytes that a zone has on each of its devices
   std::uint64_t zones = 0;      // how many there can be

@@ -76,9 +76,11 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
                    [&](const SurveyedDevice& found) { return found.path == replacement.path; });
   HEXAD_ASSERT(at != survey.devices.end());
   HEXAD_TRY_ASSIGN(alloc::Label label, data_label(survey));
-  const std::uint64_t needed = alloc::least_device_size(
-      label.layout.log_size + lost->layout.slab_count * label.layout.slab_size(),
-      alloc::area_alignment(label.layout.unit, label.layout.block_of_log()));
+  const std::uint64_t needed =
+      std::max(round_up(lost->layout.device_size, alloc::kHeaderSlotSize),
+               alloc::least_device_size(
+                   label.layout.log_size + lost->layout.slab_count * label.layout.slab_size(),
+                   alloc::area_alignment(label.layout.unit, label.layout.block_of_log())));
   if (at->device == nullptr) {
     if (!at->problem.has_value()) {
       return refuse(at->path + " is another device of the store", "Choose another device.");
@@ -91,7 +93,7 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
                            [&](const alloc::Label& found) { return found.device == lost->id; }));
   }
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
-                   lay_out_like(label, at->device->geometry(), at->path));
+                   lay_out_like(label, at->device->geometry(), at->path, lost->layout.slab_count));
   label = new_label(label, lost->id, layout, system);
   std::erase_if(assignment.strangers,
                 [&](const DeviceStatus& row) { return row.path == replacement.path; });

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -57,7 +58,6 @@ Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_
 
 // What librbd has of a row.
 struct RbdDevice::Started {
-  RbdDevice& device;
   Started(RbdDevice& device_of, std::span<const IoRequest> row, Answer answer_of)
       : device(device_of), request(row.front()), answer(std::move(answer_of)) {
     if (row.size() == 1) return;
@@ -68,6 +68,7 @@ struct RbdDevice::Started {
     }
   }
 
+  RbdDevice& device;
   IoRequest request;          // as long as the row; its memory is that of the first
   std::vector<iovec> pieces;  // the memory of a row of several
   Answer answer;
@@ -111,13 +112,35 @@ Status RbdDevice::take(const RbdAddress& address) {
   } else if (mode_ == OpenMode::kReadOnly && address.snapshot.empty()) {
     HEXAD_TRY(check_writers(address));
   }
-  // The last writer may have grown it until it gave up its lock.
-  HEXAD_TRY_ASSIGN(const std::uint64_t size, image_size());
-  geometry_.size = size / kBlock * kBlock;
+  return learn_geometry();
+}
+
+// 0: not erasure-coded, or it cannot be learnt, which keeps nobody from using the image.
+std::uint32_t RbdDevice::stripe_of_data() const {
+  RbdLibrary::Handle io = nullptr;
+  const std::int64_t pool = library().rbd_get_data_pool_id(image_);
+  if (library().rados_ioctx_create2(pool_->cluster()->handle(), pool, &io) < 0) return 0;
+  std::uint64_t stripe = 0;
+  const int rc = library().rados_ioctx_pool_required_alignment2(io, &stripe);
+  library().rados_ioctx_destroy(io);
+  return rc < 0 || stripe > std::numeric_limits<std::uint32_t>::max()
+             ? 0
+             : static_cast<std::uint32_t>(stripe);
+}
+
+// The last writer may have grown it until it gave up its lock.
+Status RbdDevice::learn_geometry() {
+  RbdImageInfo info = {};
+  if (const int rc = library().rbd_stat(image_, &info, sizeof info); rc < 0) {
+    return rbd_error(-rc, name_ + ": its size");
+  }
+  geometry_.size = info.size / kBlock * kBlock;
   geometry_.logical_block = kBlock;
   geometry_.physical_block = kBlock;
   geometry_.volatile_cache = false;
   geometry_.redundant = true;
+  geometry_.piece = info.object_size;
+  geometry_.whole_write = stripe_of_data();
   return {};
 }
 

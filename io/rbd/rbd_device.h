@@ -76,6 +76,8 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
   Status lock(const RbdAddress& address);
   Status check_writers(const RbdAddress& address) const;
   Result<std::uint64_t> image_size() const;
+  std::uint32_t stripe_of_data() const;
+  Status learn_geometry();
   Error error_of(int number, const std::string& subject);
 
   void start(std::span<const IoRequest> row, Answer answer) override;

@@ -45,7 +45,9 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rados, rados_shutdown);
   HEXAD_FIND(rados, rados_get_instance_id);
   HEXAD_FIND(rados, rados_ioctx_create);
+  HEXAD_FIND(rados, rados_ioctx_create2);
   HEXAD_FIND(rados, rados_ioctx_destroy);
+  HEXAD_FIND(rados, rados_ioctx_pool_required_alignment2);
   HEXAD_FIND(rados, rados_set_pool_full_try);
   HEXAD_FIND(rados, rados_ioctx_get_id);
   HEXAD_FIND(rados, rados_pool_reverse_lookup);
@@ -67,6 +69,8 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rbd, rbd_resize);
   HEXAD_FIND(rbd, rbd_get_size);
   HEXAD_FIND(rbd, rbd_get_features);
+  HEXAD_FIND(rbd, rbd_stat);
+  HEXAD_FIND(rbd, rbd_get_data_pool_id);
   HEXAD_FIND(rbd, rbd_snap_create);
   HEXAD_FIND(rbd, rbd_snap_remove);
   HEXAD_FIND(rbd, rbd_snap_list);
@@ -90,11 +94,11 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rbd, rbd_aio_release);
   HEXAD_FIND(rbd, rbd_aio_read);
   HEXAD_FIND(rbd, rbd_aio_write);
+  HEXAD_FIND(rbd, rbd_aio_writev);
   HEXAD_FIND(rbd, rbd_aio_discard);
   HEXAD_FIND(rbd, rbd_aio_flush);
 #undef HEXAD_FIND
   return found;
-  HEXAD_FIND(rbd, rbd_aio_writev);
 }
 
 Result<const RbdLibrary*> RbdLibrary::get() {

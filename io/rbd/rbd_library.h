@@ -41,6 +41,15 @@ struct RbdGroupImage {
   std::int64_t pool;
   int state;
 };
+struct RbdImageInfo {
+  std::uint64_t size;
+  std::uint64_t object_size;
+  std::uint64_t objects;
+  int order;
+  char prefix[24];
+  std::int64_t parent_pool;
+  char parent_name[96];
+};
 inline constexpr int kRbdLockExclusive = 0;
 inline constexpr int kRbdOptionFormat = 0;
 inline constexpr int kRbdOptionFeatures = 1;
@@ -69,7 +78,10 @@ struct RbdLibrary {
   void (*rados_shutdown)(Handle cluster);
   std::uint64_t (*rados_get_instance_id)(Handle cluster);
   int (*rados_ioctx_create)(Handle cluster, const char* pool, Handle* io);
+  int (*rados_ioctx_create2)(Handle cluster, std::int64_t pool, Handle* io);
   void (*rados_ioctx_destroy)(Handle io);
+  // Of the map that the client has: the stripe of an erasure-coded pool, 0 of another one.
+  int (*rados_ioctx_pool_required_alignment2)(Handle io, std::uint64_t* bytes);
   void (*rados_set_pool_full_try)(Handle io);
   std::int64_t (*rados_ioctx_get_id)(Handle io);
   int (*rados_pool_reverse_lookup)(Handle cluster, std::int64_t id, char* name, std::size_t size);
@@ -95,6 +107,8 @@ struct RbdLibrary {
   int (*rbd_resize)(Handle image, std::uint64_t size);
   int (*rbd_get_size)(Handle image, std::uint64_t* size);
   int (*rbd_get_features)(Handle image, std::uint64_t* features);
+  int (*rbd_stat)(Handle image, RbdImageInfo* info, std::size_t info_size);
+  std::int64_t (*rbd_get_data_pool_id)(Handle image);
   int (*rbd_snap_create)(Handle image, const char* name);
   int (*rbd_snap_remove)(Handle image, const char* name);
   int (*rbd_snap_list)(Handle image, RbdSnapshotEntry* entries, int* most);
@@ -127,11 +141,11 @@ struct RbdLibrary {
                       Handle completion);
   int (*rbd_aio_write)(Handle image, std::uint64_t offset, std::size_t length, const char* from,
                        Handle completion);
+  int (*rbd_aio_writev)(Handle image, const iovec* from, int count, std::uint64_t offset,
+                        Handle completion);
   int (*rbd_aio_discard)(Handle image, std::uint64_t offset, std::uint64_t length,
                          Handle completion);
   int (*rbd_aio_flush)(Handle image, Handle completion);
 };
 
 }  // namespace hexad::io
-  int (*rbd_aio_writev)(Handle image, const iovec* from, int count, std::uint64_t offset,
-                        Handle completion);

@@ -153,6 +153,8 @@ SimDevice::SimDevice(SimDisk& disk, OpenMode mode, SimQueue& queue)
       owner_(disk.owner_) {
   geometry_.logical_block = disk.options().logical_block;
   geometry_.physical_block = disk.options().physical_block;
+  geometry_.whole_write = disk.options().whole_write;
+  geometry_.piece = disk.options().piece;
   geometry_.size = round_down(disk.size(), geometry_.logical_block);
   geometry_.volatile_cache = disk.options().volatile_cache;
   geometry_.flush_domain = static_cast<std::uint64_t>(disk.options().flush_domain) + 1;

@@ -32,6 +32,8 @@ struct SimDiskOptions {
   bool keep_previous = false;                  // for FaultKind::kReadStale, at the cost of a copy
   int flush_domain = -1;                       // disks with the same number >= 0 share one
   std::uint64_t capacity = ~std::uint64_t{0};  // grow() beyond is kNoSpace
+  std::uint32_t whole_write = 0;               // as in Geometry, and the next
+  std::uint64_t piece = 0;
 };
 
 // Virtual time of requests: base + length / rate, times a factor in [1/2, 2) drawn per request.

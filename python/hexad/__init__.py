@@ -128,7 +128,7 @@ def format(
     that log and metadata are on the data devices alone.
     size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
     rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of
-    allocation (4 KiB). checksum: "crc32c" or "xxh3", over checksum_block (16 KiB). compression: of
+    allocation (4 KiB, or what the devices write whole). checksum: "crc32c" or "xxh3", over checksum_block (16 KiB). compression: of
     the collection "default", such as "aggressive,zstd". log_size: of each copy of the log.
     redundant_devices: says that each device is redundant itself (a RAID array, an EBS volume, a zvol,
     an RBD image), which profiles without parity ("4+0") rely on.

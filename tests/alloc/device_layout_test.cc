@@ -1,6 +1,7 @@
 #include "alloc/device_layout.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 
 #include "io/rng.h"
 
@@ -193,6 +194,49 @@ TEST_CASE("device_layout: log areas are whole log blocks as well as whole units"
   same.log_block = 4096;
   CHECK(plan_layout(same)->log_block == 0);
   CHECK(*plan_layout(same) == *plan_layout(request(8_MiB)));
+}
+
+TEST_CASE("device_layout: log and slabs begin with a piece of the device, where it has many") {
+  for (const std::uint64_t unit : {4_KiB, 8_KiB, 12_KiB, 44_KiB}) {
+    for (const std::uint64_t piece : {256_KiB, 4_MiB, 3_MiB}) {
+      for (const std::uint64_t size : {40_MiB, 256_MiB, 272_MiB, 1_GiB, 1_GiB + 20_KiB, 7_GiB}) {
+        CAPTURE(unit, piece, size);
+        auto made = request(size, unit, 4096, 1_MiB + 4_KiB);
+        const std::uint64_t whole = std::lcm(unit, piece);
+        const bool many = has_pieces(room_of(size), whole);
+        made.slab_units = default_slab_units(room_of(size), unit, piece);
+        const auto anyhow = plan_layout(made);
+        made.piece = piece;
+        const auto layout = plan_layout(made);
+        REQUIRE(layout.ok());
+        CHECK(check_layout(*layout, DeviceRole::kData).ok());
+        if (!many) {
+          CHECK(*layout == *anyhow);
+          continue;
+        }
+        for (const std::uint32_t slab : {0u, 1u, layout->slab_count - 1}) {
+          CHECK(is_multiple(layout->slab_offset(slab), whole));
+        }
+        CHECK(is_multiple(layout->log_offset, whole));
+        CHECK(layout->log_size == anyhow->log_size);
+        CHECK(layout->slab_units == anyhow->slab_units);
+        CHECK(layout->slab_count + 2 >= anyhow->slab_count);
+        // Slabs of another length.
+        --made.slab_units;
+        const auto odd = plan_layout(made);
+        made.piece = 0;
+        CHECK(*odd == *plan_layout(made));
+      }
+    }
+  }
+}
+
+TEST_CASE("device_layout: slabs are whole pieces where a device has many") {
+  CHECK(default_slab_units(1_GiB, 4_KiB, 4_MiB) == 16_MiB / 4_KiB);
+  CHECK(default_slab_units(room_of(1_GiB), 4_KiB, 4_MiB) == 16_MiB / 4_KiB);
+  CHECK(default_slab_units(1_GiB + 500_MiB, 4_KiB, 4_MiB) == 24_MiB / 4_KiB);
+  CHECK(default_slab_units(4_GiB, 12_KiB, 4_MiB) == 60_MiB / 12_KiB);
+  CHECK(default_slab_units(200_MiB, 4_KiB, 4_MiB) == default_slab_units(200_MiB, 4_KiB));
 }
 
 TEST_CASE("device_layout: numbers from a damaged label never wrap") {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "tests/ceph/ceph_images.h"
@@ -75,6 +77,47 @@ TEST_CASE("rbd_device: an image whose data is in an erasure-coded pool keeps the
     return std::make_unique<RbdWorld>(QueueKind::kAuto, RbdWorld::Beside::kFile, "meta",
                                       "&data_pool=data");
   });
+}
+
+TEST_CASE("rbd_device: an image says what the cluster keeps as one, and writes without a read") {
+  const auto system = make_real_system(QueueKind::kAuto).value();
+  CephImages plain;
+  CephImages coded("meta", "&data_pool=data");
+  const auto one = system->create_device(plain.address("a"), 8_MiB).value();
+  CHECK(one->geometry().piece == 4_MiB);
+  CHECK(one->geometry().whole_write == 0);
+  CHECK(one->geometry().physical_block == 4_KiB);
+  const auto other = system->create_device(coded.address("a"), 8_MiB).value();
+  CHECK(other->geometry().piece == 4_MiB);
+  CHECK(other->geometry().whole_write == 8_KiB);  // 2+1, of 4 KiB each
+  CHECK(other->geometry().physical_block == 4_KiB);
+}
+
+TEST_CASE("rbd_device: writes that touch are what they are one by one") {
+  const auto system = make_real_system(QueueKind::kAuto).value();
+  CephImages images;
+  const auto device = system->create_device(images.address("a"), 32_MiB).value();
+  // More than a row, across objects, from memory that is apart, and a gap.
+  std::vector<AlignedBuffer> parts;
+  std::string expected(24_MiB, '\0');
+  IoBatch batch;
+  std::uint64_t at = 1_MiB;
+  for (std::uint64_t i = 0; i < 90; ++i) {
+    const std::uint64_t length = 4_KiB * (1 + i * 7 % 60);
+    parts.push_back(pattern(i, length));
+    if (i == 40) at += 12_KiB;
+    batch.requests.push_back(IoRequest::write(*device, at, parts.back()));
+    expected.replace(at, length, as_text(parts.back()));
+    at += length;
+  }
+  REQUIRE(at < 24_MiB);
+  std::swap(batch.requests[3], batch.requests[77]);
+  device->queue().run(batch);
+  REQUIRE(why(batch.first_error()) == "");
+  AlignedBuffer found(24_MiB);
+  REQUIRE(why(device->read(0, found.bytes())) == "");
+  REQUIRE((as_text(found) == expected));
+  REQUIRE(device->traffic().under_way == 0);
 }
 
 TEST_CASE("rbd_device: what is created is there, grows, is opened again and is removed") {

@@ -67,7 +67,8 @@ class Mkfs final : public Verb {
     arguments.option("--profile", profile_, "Data and parity cells per stripe [4+2]");
     arguments.option("--codec", codec_,
                      "isa-vandermonde, isa-cauchy, jerasure:reed_sol_van, ... [by profile]");
-    arguments.size("--min-alloc", min_alloc_, "Allocation unit [4KiB]");
+    arguments.size("--min-alloc", min_alloc_,
+                   "Allocation unit [4KiB, or as much as devices write whole]");
     arguments.option("--checksum", checksum_, "crc32c or xxh3 [crc32c]");
     arguments.size("--checksum-block", checksum_block_,
                    "Bytes under one checksum: 4KiB, 16KiB or 64KiB [16KiB]");
@@ -88,17 +89,16 @@ class Mkfs final : public Verb {
     NewDirectories made;
     HEXAD_TRY(made.make(absolute_path(pool_)));
     HEXAD_TRY(check_writable());
-    std::vector<std::string> notes;
+    FormatReport made_of;
     PoolDescription description;
     HEXAD_TRY(session.when_free(wait_seconds_, [&]() -> Status {
-      notes.clear();
-      HEXAD_TRY_ASSIGN(description, Store::format(options, nullptr, &notes));
+      HEXAD_TRY_ASSIGN(description, Store::format(options, nullptr, &made_of));
       return {};
     }));
-    for (const std::string& note : notes) session.out().warn(note);
+    for (const std::string& note : made_of.notes) session.out().warn(note);
     made.keep();
     HEXAD_TRY(write_pool(pool_, description));
-    return report(session, options, description);
+    return report(session, options, description, made_of.min_alloc);
   }
 
  private:
@@ -163,19 +163,18 @@ class Mkfs final : public Verb {
   }
 
   Result<int> report(Session& session, const FormatOptions& options,
-                     const PoolDescription& description) {
+                     const PoolDescription& description, std::uint64_t min_alloc) {
     if (session.out().json()) {
       session.out().object(Json{{"pool", absolute_path(pool_)},
                                 {"profile", ec::to_string(options.profile)},
                                 {"codec", ec::codec_to_string(options.profile)},
-                                {"min_alloc", options.min_alloc},
+                                {"min_alloc", min_alloc},
                                 {"devices", description.devices},
                                 {"fast", description.fast_directories}});
     }
     session.out().note(fmt::format("created {}: {} devices, {} {}, units of {}", pool_,
                                    description.devices.size(), ec::to_string(options.profile),
-                                   ec::codec_to_string(options.profile),
-                                   format_size(options.min_alloc)));
+                                   ec::codec_to_string(options.profile), format_size(min_alloc)));
     return kExitOk;
   }
 

@@ -120,7 +120,7 @@ class Plan final : public Verb {
   static Json as_json(const FormatOptions& options, const PoolPlan& plan) {
     Json object{{"profile", ec::to_string(options.profile)},
                 {"codec", ec::codec_to_string(options.profile)},
-                {"min_alloc", options.min_alloc},
+                {"min_alloc", plan.min_alloc},
                 {"raw", plan.raw},
                 {"capacity", plan.capacity},
                 {"internally_reserved", plan.kept_back},
@@ -143,7 +143,7 @@ class Plan final : public Verb {
     std::string text = fmt::format(
         "{} devices, {} in all; {} {}, units of {}, a log of {}\n", plan.devices.size(),
         format_size(plan.raw), ec::to_string(options.profile), ec::codec_to_string(options.profile),
-        format_size(options.min_alloc), format_size(plan.log_size));
+        format_size(plan.min_alloc), format_size(plan.log_size));
     text += fmt::format("usable    {:>10}  {:.1f} % of it, for user data in large objects\n",
                         format_size(plan.usable), percent(plan.usable, plan.raw));
     text += fmt::format("kept back {:>10}  for checkpoints, merges and moves\n",

@@ -95,12 +95,12 @@ TEST_CASE("options: at least as many devices as the profile has cells") {
 
 TEST_CASE("options: min_alloc is any multiple of 512 up to 1 MiB") {
   FormatOptions options = good();
-  for (const std::uint64_t legal : {512_KiB, 1_MiB, 18_KiB, std::uint64_t{512}}) {
+  for (const std::uint64_t legal : {0_KiB, 512_KiB, 1_MiB, 18_KiB, std::uint64_t{512}}) {
     options.min_alloc = legal;
     REQUIRE(problems(options).empty());
   }
-  for (const std::uint64_t illegal : {std::uint64_t{0}, std::uint64_t{511}, std::uint64_t{4097},
-                                      1_MiB + 512, ~std::uint64_t{0}}) {
+  for (const std::uint64_t illegal :
+       {std::uint64_t{511}, std::uint64_t{4097}, 1_MiB + 512, ~std::uint64_t{0}}) {
     CAPTURE(illegal);
     options.min_alloc = illegal;
     REQUIRE_FALSE(problems(options).empty());

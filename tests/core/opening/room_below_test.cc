@@ -138,8 +138,10 @@ TEST_CASE("room below: a pool on files that were only made long gets all their r
     REQUIRE(::ftruncate(file.get(), 8_MiB) == 0);
   }
   options.fast_directories = {directory.path("fast")};
-  std::vector<std::string> notes;
-  const PoolDescription pool = Store::format(options, nullptr, &notes).value();
+  FormatReport report;
+  const PoolDescription pool = Store::format(options, nullptr, &report).value();
+  const std::vector<std::string>& notes = report.notes;
+  REQUIRE(report.min_alloc == 4_KiB);
   for (const std::string& device : pool.devices) {
     CAPTURE(device);
     if (notes.empty()) REQUIRE(blocks_of(device) >= 8_MiB);

@@ -132,6 +132,17 @@ TEST_CASE("small blocks: data devices of 4 KiB say which units they can have") {
   }) == "");
 }
 
+TEST_CASE("small blocks: the unit that nobody chose is no smaller than a physical block") {
+  World world(8192, 512);
+  world.format.min_alloc = 0;
+  FormatReport report;
+  std::string said;
+  world.system.run(
+      [&] { said = message_of(Store::format(world.format, &world.system, &report).status()); });
+  CHECK(said == "");
+  CHECK(report.min_alloc == 8_KiB);
+}
+
 TEST_CASE("small blocks: on block devices of 512 and of 4096 bytes to a sector") {
   const int sector = GENERATE(512, 4096);
   std::vector<std::unique_ptr<io::testing::LoopDevice>> loops;
