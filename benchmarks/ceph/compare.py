@@ -5,7 +5,7 @@
                [--objects N] [--osds N] [--dir FOLDER] [--only WORD] [--commit NAME]
 
 Starts a cluster of its own on files in FOLDER (tools/ceph/cluster.py), and takes it away; or takes
-the one of FILE, which has been started by that program. Each row runs both by turns. The store has four images, no parity of its own (4+0) and no fast directory;
+the one of FILE, which has been started by that program. Each row runs both by turns. The store has four images, no parity of its own (1+0) and no fast directory;
 its images are in a replicated pool (two copies), or have their data in an erasure-coded one (2+1).
 Images beside it are written by fio with librbd's cache off, as hexad has them, so that an answered
 write is durable; objects by `rados bench`, one each.
@@ -91,7 +91,7 @@ class Store:
         self.images = [f"{'meta' if ec else 'log'}/hexad-{os.getpid()}-{i}" for i in range(IMAGES)]
         places = [f"rbd:{image}?conf={cluster.conf}{more}" for image in self.images]
         cluster.run(
-            hexad, "mkfs", self.pool, "--no-fast", "--profile", f"{IMAGES}+0", "--size", IMAGE_SIZE,
+            hexad, "mkfs", self.pool, "--no-fast", "--profile", "1+0", "--size", IMAGE_SIZE,
             "--device", *places,
         )
 
@@ -103,11 +103,11 @@ class Store:
     def bench(self, *options):
         return json.loads(self.cluster.run(self.hexad, "bench", "run", self.pool, "--json", "--wait", "60", *options))
 
-    def put(self, size, depth, seconds, objects):
-        """What `bench run` says of durable puts."""
+    def put(self, size, depth, seconds, objects, batch=1):
+        """What `bench run` says of durable puts, `batch` in a transaction."""
         return self.bench(
             "--rw", "put", "--bs", str(size), "--iodepth", str(depth), "--objects", str(objects),
-            "--runtime", str(seconds), "--compressible", "0",
+            "--runtime", str(seconds), "--compressible", "0", "--batch", str(batch),
         )
 
     def take_over(self):
@@ -226,6 +226,15 @@ class Bench:
         with self.both(Objects, ec) as (store, objects):
             return self.by_turns(
                 lambda: store.put(4 * KIB, 64, seconds, 1_000_000)["ops_per_s"],
+                lambda: objects.put(4 * KIB, 64, seconds)[0],
+            )
+
+    def batches(self, ec):
+        """Durable puts of 4 KiB, 64 in a transaction and 64 of these in flight, per second."""
+        seconds = self.options.seconds
+        with self.both(Objects, ec) as (store, objects):
+            return self.by_turns(
+                lambda: store.put(4 * KIB, 64, seconds, 100_000, batch=64)["ops_per_s"],
                 lambda: objects.put(4 * KIB, 64, seconds)[0],
             )
 

@@ -27,6 +27,8 @@ ROWS = [
     Row("lone-ec", "the same, data erasure-coded", "the same", "lone", True, "us"),
     Row("many", "4 KiB puts, 64 in flight", "`rados bench`, 64 in flight", "many", False, "/s"),
     Row("many-ec", "the same, data erasure-coded", "the same", "many", True, "/s"),
+    Row("batches", "4 KiB puts, 64 transactions of 64 in flight", "`rados bench`, 64 in flight", "batches", False, "/s"),
+    Row("batches-ec", "the same, data erasure-coded", "the same", "batches", True, "/s"),
     Row("space", "allocated for an object of 4 KiB", "an object of `rados bench`", "space", False, "B"),
     Row("space-ec", "the same, data erasure-coded", "the same", "space", True, "B"),
     Row("large", "4 MiB puts, 16 in flight", "4 MiB writes of an image in order, 16 in flight", "large", False, "MB/s"),
