@@ -37,6 +37,8 @@ struct Fetch {
   AlignedBuffer own;
   AlignedBuffer rebuilt;  // where the device is late: from other cells, and verified; else empty
 
+  // The smallest verifiable range around `wanted`, and the whole device blocks around that.
+  void widen(const Blob& blob, const StoreShape& shape);
   ByteView verified() const { return buffer.subspan(skip, end - begin); }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "core/blob/asked_again.h"
 #include "core/blob/enough_cells.h"
 #include "io/bounded_reads.h"
 
@@ -21,9 +22,6 @@ std::vector<MutByteView> views(AlignedBuffer& buffer, std::size_t count, std::si
 AlignedBuffer buffer_for(std::size_t count, std::size_t cell) {
   return AlignedBuffer(count * round_up(cell, AlignedBuffer::kAlignment));
 }
-
-// Without parity: how often what is not right is read again. The device may have other copies.
-constexpr int kAskedAgain = 2;
 
 std::string describe(const CellPlace& place, std::uint32_t role) {
   return "cell " + std::to_string(role) + " on device " + std::to_string(place.id);
