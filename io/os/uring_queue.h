@@ -1,5 +1,5 @@
 // Requests to files by io_uring: one ring for all devices of a system, one io_uring_enter for each
-// batch. How callers share the work of reaping is written in uring_queue.cc.
+// batch. How callers share the work of reaping is written in uring_parts.h.
 #pragma once
 
 #include <memory>

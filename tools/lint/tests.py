@@ -47,6 +47,7 @@ WITHOUT = {
     "core/cache/read_cache_shard.h": "a part of read_cache.h",
     "io/clock.h": "an interface; executors implement it",
     "io/lines/private_socket.h": "line_service_test.cc",
+    "io/os/uring_parts.h": "parts of uring_queue.h",
     "io/rbd/rbd_cluster.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_device.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_patience.h": "tests/ceph/rbd_failures_test.py",

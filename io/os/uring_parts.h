@@ -1,0 +1,185 @@
+// The queue of uring_queue.h: its class, for the files that have its parts. uring_submit.cc: what
+// goes to the kernel; uring_reap.cc: what comes back; uring_queue.cc: the rest.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/device.h"
+#include "io/os/file_device.h"
+#include "io/os/file_request.h"
+#include "io/os/lone_ring.h"
+#include "io/os/uring_queue.h"
+#include "io/os_thread.h"
+
+struct io_uring;
+struct io_uring_sqe;
+
+namespace hexad::io {
+
+namespace uring {
+
+inline constexpr std::uint64_t kLargestTransfer = 1 << 30;  // bytes; Linux: 2 GiB less a page
+// The user data of what only wakes whoever reaps.
+inline constexpr std::uint32_t kNoFlight = ~std::uint32_t{0};
+// Threads that read at the same time and have a ring of their own for it; the others use the one
+// that all share.
+inline constexpr std::size_t kLoneRings = 32;
+
+}  // namespace uring
+
+// Who reaps. Completions are taken off the ring by one thread at a time, the reaper. The role is a
+// token, guarded by reap_mutex_; the reaper itself works without that lock.
+//
+//   Q1  reaping_ is true exactly while some thread has the role or has been promoted to it and is
+//       on its way. The role goes from hand to hand without becoming free in between.
+//   Q2  The role is free only if no thread sleeps in wait() and callbacks_ is 0. So whenever a
+//       completion is owed to somebody, somebody is blocked on the ring or about to be:
+//         wait()    takes a free role, and otherwise enters itself in waiters_, which makes the
+//                   reaper promote it (or another) before it lets go;
+//         submit()  of a batch with a callback promotes the background thread if the role is free;
+//         hand_on() runs when a reaper is done, and promotes a waiter whose batch is incomplete,
+//                   else the background thread if callbacks_ > 0 or something is late (Q8), else
+//                   frees the role.
+//   Q3  A waiter that sleeps is woken when its batch is complete. The reaper makes the batch
+//       complete first and takes reap_mutex_ afterwards to look through waiters_. A waiter checks
+//       its batch and enters itself under one hold of reap_mutex_: either it sees the batch
+//       complete, or the reaper, later, sees it in the list.
+//   Q4  A promoted waiter whose batch has become complete on the way hands the role on at once.
+//   Q5  Only the reaper completes requests that reached the kernel, so while a thread has the role
+//       and its own batch is incomplete, some request of that batch is in the ring or in backlog_
+//       behind requests that are: blocking on the ring ends. give_up_requests() and devices that
+//       are starters complete requests, too, and end it by a request that does nothing.
+//   Q6  An entry of flights_ and its request are read for submission and written at completion,
+//       both under flights_mutex_. (The kernel orders the two as well, but in a way that the memory
+//       model of C++ does not know.) After a request has been submitted its submitter does not
+//       touch batch or request again: they may be gone.
+//   Q7  At most flights_.size() requests are in the kernel, and one that wakes the reaper; the
+//       completion ring holds as many: it never overflows.
+//   Q8  What nobody waits for any more, since wait_for() has ended, is completed by the background
+//       thread at the latest. It has the role, with the others behind it, until nothing is in the
+//       kernel: late_ counts what was left, and late_done_ is what it was when that was the case.
+//   Q9  A lone ring is one thread's from taking it on; when that thread leaves it late, it is its
+//       flight's. Whoever has taken its answer gives it back.
+//
+// Locks: submit_mutex_ before flights_mutex_ before that of lone_rings_; reap_mutex_ alone. None is
+// held while a callback runs.
+class UringQueue final : public FileQueue {
+ public:
+  static Result<std::unique_ptr<FileQueue>> make(UringOptions options);
+  ~UringQueue() override;
+
+  Result<int> attach(int fd) override;
+  void detach(int index) override;
+  std::string name() const override { return "io_uring"; }
+  // One system call of the thread that waits, and nobody has to be woken: cheaper than the ring.
+  Execute executes_alone() const override { return execute_request; }
+  void wait(IoBatch& batch) noexcept override;
+  Nanos now() const override { return steady_now(); }
+
+ protected:
+  void submit_requests(IoBatch& batch) override;
+  bool wait_for(IoBatch& batch, Nanos limit) noexcept override;
+  // A lone read by a ring of its own, where one is free.
+  bool run_requests_for(IoBatch& batch, Nanos limit) override;
+  void give_up_requests(Device& device) override;
+  void completed(const IoBatch* batch, bool callback) override;
+
+ private:
+  // One request that the kernel has or is about to get. Its index is the completion's user data.
+  struct Flight {
+    IoBatch* batch = nullptr;
+    IoRequest* request = nullptr;  // null: the entry is free
+    std::uint64_t moved = 0;       // bytes transferred so far
+    int retries = 0;
+    bool callback = false;  // batch->done is set: the batch counts in callbacks_
+    bool flushing = false;  // its bytes are written, and a flush of its own is under way
+    // It is late on this ring; what the kernel has here is a poll of that.
+    LoneRing* lone = nullptr;
+    bool here = false;  // a thread of ours executes it
+  };
+
+  struct Completion {
+    std::uint32_t flight;
+    int result;
+  };
+
+  // Somebody asleep in wait(); lives on that thread's stack, listed in waiters_.
+  struct Waiter {
+    explicit Waiter(IoBatch& of) : batch(of) {}
+    IoBatch& batch;
+    std::condition_variable wake;
+    bool promoted = false;  // is the reaper now
+  };
+
+  explicit UringQueue(UringOptions options);
+
+  // The submitting side. `lock` holds submit_mutex_.
+  void issue(std::unique_lock<std::mutex>& lock);
+  bool fill();
+  void prepare(io_uring_sqe* sqe, std::uint32_t index);
+  void enter(std::unique_lock<std::mutex>& lock);
+  void leave_late(const Flight& flight);
+  void wake_reaper();
+
+  // The reaping side; all but serve() and wait_for_completions() are called by the reaper alone.
+  void serve();
+  // For `limit` at most; negative: until something is there.
+  void reap(Nanos limit = -1);
+  std::size_t wait_for_completions(std::span<Completion> into, Nanos limit);
+  enum class Settled : std::uint8_t {
+    kDone,   // it has its status
+    kAgain,  // the rest of it has to go out again
+    kHere,   // the kernel cannot do it beside: to be executed on this thread
+  };
+  Settled settle(Flight& flight, int result);
+  void execute_here(std::span<const std::uint32_t> flights);
+  struct Finished {
+    IoBatch* batch;
+    bool callback;
+  };
+  void finish_all(std::span<const Finished> finished);
+  Settled settle_late(Flight& flight);
+  void wake_complete_waiters();
+  void hand_on();
+  void note_late();
+  bool is_idle();
+
+  const std::unique_ptr<io_uring> ring_;
+  std::mutex submit_mutex_;          // the submission side of ring_
+  std::atomic<bool> waking_{false};  // a request that wakes the reaper is on its way there
+
+  std::mutex flights_mutex_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_;   // indices into flights_
+  std::vector<std::uint32_t> again_;  // flights to go out once more
+  std::deque<Flight> backlog_;        // waiting for a free place in flights_
+
+  std::mutex reap_mutex_;
+  bool reaping_ = false;          // Q1
+  std::vector<Waiter*> waiters_;  // asleep in wait(), oldest first
+  std::size_t callbacks_ = 0;     // batches with a callback that are not complete
+  std::uint64_t late_ = 0;        // Q8
+  std::uint64_t late_done_ = 0;
+  bool background_promoted_ = false;
+  bool closing_ = false;
+  std::condition_variable background_wake_;
+  std::optional<OsThread> background_;
+
+  LoneRings lone_rings_;
+
+  std::mutex files_mutex_;
+  std::vector<int> free_files_;  // indices of the ring's file table
+};
+
+}  // namespace hexad::io

@@ -1,0 +1,140 @@
+// What goes to the kernel.
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/falloc.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/assert.h"
+#include "io/os/uring_parts.h"
+
+namespace hexad::io {
+
+void UringQueue::submit_requests(IoBatch& batch) {
+  const bool callback = static_cast<bool>(batch.done);
+  const std::size_t count = batch.requests.size();
+  std::size_t refused = 0;
+  std::size_t for_starters = 0;
+  for (IoRequest& request : batch.requests) {
+    request.status = check(request);
+    if (!request.status.ok()) {
+      ++refused;
+    } else if (request.device->starter() != nullptr) {
+      ++for_starters;
+    }
+  }
+  if (refused == count) {
+    for (std::size_t i = 0; i < count; ++i) finish(batch);
+    return;
+  }
+  // While valid requests are outstanding none of these is the last one.
+  for (std::size_t i = 0; i < refused; ++i) finish(batch);
+  if (callback) {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    ++callbacks_;
+    if (!reaping_) {  // Q2
+      reaping_ = true;
+      background_promoted_ = true;
+      background_wake_.notify_one();
+    }
+  }
+  if (for_starters > 0) start(batch, for_starters);
+  if (refused + for_starters == count) return;
+  std::unique_lock<std::mutex> lock(submit_mutex_);
+  {
+    const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
+    for (IoRequest& request : batch.requests) {
+      if (request.device->starter() != nullptr) continue;
+      if (request.status.ok()) backlog_.push_back({&batch, &request, 0, 0, callback});
+    }
+  }
+  issue(lock);
+}
+
+// Gives the kernel what can be given: flights that go out again, and the backlog for as long as
+// there are free flights.
+void UringQueue::issue(std::unique_lock<std::mutex>& lock) {
+  for (bool more = true; more;) {
+    more = fill();
+    enter(lock);
+  }
+}
+
+// Prepares until the submission ring is full or nothing is left. True in the first case.
+bool UringQueue::fill() {
+  const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+  for (;;) {
+    const bool fresh = again_.empty();
+    if (fresh && (backlog_.empty() || free_.empty())) return false;
+    io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());
+    if (sqe == nullptr) return true;
+    std::vector<std::uint32_t>& from = fresh ? free_ : again_;
+    const std::uint32_t index = from.back();
+    from.pop_back();
+    if (fresh) {
+      flights_[index] = backlog_.front();
+      backlog_.pop_front();
+      send(*flights_[index].request);
+    }
+    prepare(sqe, index);
+  }
+}
+
+void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
+  const Flight& flight = flights_[index];
+  if (flight.lone != nullptr) {
+    io_uring_prep_poll_add(sqe, flight.lone->fd(), POLLIN);
+    io_uring_sqe_set_data64(sqe, index);
+    return;
+  }
+  const IoRequest& request = *flight.request;
+  const auto* device = static_cast<const FileDevice*>(request.device);
+  const bool registered = device->queue_index() >= 0;
+  const int fd = registered ? device->queue_index() : device->fd();
+  const std::uint64_t offset = request.offset + flight.moved;
+  const auto length =
+      static_cast<unsigned>(std::min(request.length - flight.moved, uring::kLargestTransfer));
+  switch (flight.flushing ? IoOp::kFlush : request.op) {
+    case IoOp::kRead:
+      io_uring_prep_read(sqe, fd, request.data + flight.moved, length, offset);
+      break;
+    case IoOp::kWrite:
+      io_uring_prep_write(sqe, fd, request.data + flight.moved, length, offset);
+      if (request.mode == WriteMode::kDurable && !flushes_apart(request)) {
+        sqe->rw_flags = RWF_DSYNC;
+      }
+      break;
+    case IoOp::kFlush:
+      io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
+      break;
+    case IoOp::kDiscard:
+      io_uring_prep_fallocate(sqe, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                              static_cast<off_t>(request.offset),
+                              static_cast<off_t>(request.length));
+      break;
+  }
+  unsigned flags = registered ? IOSQE_FIXED_FILE : 0;
+  // A request that could not go on without waiting goes to a thread of the kernel that may wait.
+  if (flight.retries > 0) flags |= IOSQE_ASYNC;
+  io_uring_sqe_set_flags(sqe, flags);
+  io_uring_sqe_set_data64(sqe, index);
+}
+
+// Gives the kernel everything that is prepared. When it is short of memory this waits with the lock
+// released: others may then prepare more and submit it together with ours.
+void UringQueue::enter(std::unique_lock<std::mutex>& lock) {
+  while (io_uring_sq_ready(ring_.get()) > 0) {
+    const int rc = io_uring_submit(ring_.get());
+    if (rc >= 0 || rc == -EINTR) continue;
+    HEXAD_ASSERT(rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM);
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    lock.lock();
+  }
+}
+
+}  // namespace hexad::io
