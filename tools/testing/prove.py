@@ -79,6 +79,7 @@ CAMPAIGNS = (
     Campaign("//tests/crash:waiting_zones_crash_test"),
     Campaign("//tests/crash:cleaning_crash_test"),
     Campaign("//tests/crash:owners_crash_test"),
+    Campaign("//tests/crash:space_soak_test"),
     BackupKills,
     StoreKills,
     TakeOver,

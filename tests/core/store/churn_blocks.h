@@ -102,7 +102,7 @@ class ChurnBlocks {
     return {};
   }
   // The same by several callers at once, each one block at a time: groups are small, and what is on
-  // its way has space promised to it.
+  // its way has space promised to it. A version counts once its commit has returned.
   Status overwrite_beside(SimPool& pool, std::size_t callers, std::size_t laps) {
     Status failed;
     std::vector<std::unique_ptr<io::Thread>> threads;
@@ -113,7 +113,11 @@ class ChurnBlocks {
           const std::size_t at = rng.below(versions_.size() / callers) * callers + caller;
           const std::uint64_t made = ++made_;
           Transaction t;
-          t.put(kBucket, churned_name(at), block(made, at));
+          if (one_object_) {
+            t.write(kBucket, "disk", at * kChurnBlock, as_bytes(block(made, at)));
+          } else {
+            t.put(kBucket, churned_name(at), block(made, at));
+          }
           const Status written = store_.commit(std::move(t)).status();
           if (written.ok()) versions_[at] = made;
           if (!written.ok() && failed.ok()) {
@@ -125,6 +129,7 @@ class ChurnBlocks {
     for (const auto& thread : threads) thread->join();
     return failed;
   }
+  std::size_t count() const { return versions_.size(); }
   std::string check() const {
     const std::string disk = one_object_ ? get(store_, "disk") : "";
     for (std::size_t i = 0; i < versions_.size(); ++i) {

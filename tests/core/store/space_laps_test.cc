@@ -1,0 +1,107 @@
+// A store is filled with so much of what it says that it holds (Store::room_for(), `usable`) and
+// then overwritten at random, lap after lap, by callers that each put one object at a time,
+// durably: no put is refused. What that costs is counted, and what it leaves behind at rest.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "tests/core/store/churn_blocks.h"
+
+namespace hexad::testing {
+namespace {
+
+struct LapLoad {
+  std::string name;
+  ChurnSizes sizes;
+  bool one_object = false;  // its blocks are overwritten
+  std::size_t callers = 16;
+  std::uint64_t device_size = 24_MiB;
+};
+
+// From 1 KiB to 4 MiB, of each size more bytes than of the one before.
+ChurnSizes up_to_4_mib() {
+  ChurnSizes sizes;
+  for (const auto& [count, size] :
+       {std::pair{16, 1_KiB}, std::pair{16, 4_KiB}, std::pair{8, 16_KiB}, std::pair{4, 64_KiB},
+        std::pair{2, 256_KiB}, std::pair{1, 1_MiB}, std::pair{1, 4_MiB}}) {
+    sizes.insert(sizes.end(), static_cast<std::size_t>(count), size);
+  }
+  return sizes;
+}
+
+// How many objects of these sizes, in turn, take `percent` of what is usable: each takes as large a
+// part of it as it would among others of its size.
+Result<std::size_t> objects_at(Store& store, const ChurnSizes& sizes, std::uint64_t percent) {
+  double part = 0;
+  for (const std::size_t size : sizes) {
+    HEXAD_TRY_ASSIGN(const ObjectRoom room, store.room_for(size));
+    part += static_cast<double>(size) / static_cast<double>(room.usable);
+  }
+  return static_cast<std::size_t>(static_cast<double>(percent) / 100 / part *
+                                  static_cast<double>(sizes.size()));
+}
+
+void laps(const LapLoad& load, std::uint64_t percent, std::size_t count) {
+  CAPTURE(load.name, percent);
+  SimPoolOptions options = churn_pool();
+  options.device_size = load.device_size;
+  SimPool pool(options);
+  std::string said;
+  const std::string wrong = pool.with_store([&](Store& store) -> std::string {
+    ChurnBlocks blocks(store, load.one_object, load.sizes);
+    const Result<std::size_t> objects =
+        objects_at(store, load.one_object ? ChurnSizes{1_MiB} : load.sizes, percent);
+    if (!objects.ok()) return message_of(objects.status());
+    Status status = blocks.fill(load.one_object ? *objects * (1_MiB / kChurnBlock) : *objects);
+    if (!status.ok()) return "fill: " + message_of(status);
+    const std::uint64_t written = counter(store, "written_bytes");
+    const std::uint64_t moved = counter(store, "device_clean_bytes");
+    status = blocks.overwrite_beside(pool, load.callers, count);
+    if (!status.ok()) return message_of(status);
+    const auto ratio = [](const SpaceUsage& usage) {
+      return static_cast<double>(usage.allocated) / static_cast<double>(usage.user_bytes);
+    };
+    const double loaded = ratio(*store.space());
+    const auto bytes = static_cast<double>(counter(store, "written_bytes") - written);
+    const double copied = static_cast<double>(counter(store, "device_clean_bytes") - moved) / bytes;
+    pool.sleep(60'000'000'000);
+    char line[160];
+    std::snprintf(line, sizeof line, "%zu objects, copied %.2f, allocated %.2f, at rest %.2f",
+                  blocks.count(), copied, loaded, ratio(*store.space()));
+    said = line;
+    return blocks.check();
+  });
+  std::printf("%s, %d %% of what is usable, %zu callers, %zu laps: %s\n", load.name.c_str(),
+              static_cast<int>(percent), load.callers, count, said.c_str());
+  std::fflush(stdout);
+  REQUIRE(wrong == "");
+}
+
+// All fills and twenty laps where the caller wants to know; else the fullest, and few laps.
+bool all_laps() { return campaign_is_thorough() || std::getenv("CHURN_ALL") != nullptr; }
+
+void laps(const LapLoad& load, std::size_t few) {
+  if (!all_laps() && few == 0) return;
+  for (const std::uint64_t percent : {25, 50, 75, 85, 90}) {
+    if (all_laps() || percent == 90) laps(load, percent, all_laps() ? 20 : few);
+  }
+}
+
+TEST_CASE("laps: objects of 1 KiB") { laps({"objects of 1 KiB", {1_KiB}}, 1); }
+TEST_CASE("laps: objects of 4 KiB") { laps({"objects of 4 KiB", {4_KiB}}, 0); }
+TEST_CASE("laps: objects of 16 KiB") { laps({"objects of 16 KiB", {16_KiB}}, 0); }
+TEST_CASE("laps: objects of 64 KiB") { laps({"objects of 64 KiB", {64_KiB}}, 4); }
+TEST_CASE("laps: objects from 1 KiB to 4 MiB") {
+  laps({"objects from 1 KiB to 4 MiB", up_to_4_mib(), false, 4, 96_MiB}, 2);
+}
+TEST_CASE("laps: blocks of 4 KiB of one object") {
+  laps({"blocks of 4 KiB of one object", {kChurnBlock}, true}, 1);
+}
+
+}  // namespace
+}  // namespace hexad::testing
