@@ -186,6 +186,54 @@ class Update(PoolTest):
         done = self.give_out("--update")
         self.assertEqual((done["files"], done["symlinks"], done["unchanged"]), (1, 1, 1))
 
+    def writes(self, *options):
+        """What a dry run says, which is what the export behind it does."""
+        planned = self.ok("export", self.pool, self.path("out"), "--update", "-n",
+                          env=self.environment).text
+        told = [line[6:] for line in planned.splitlines() if line.startswith("write ")]
+        before = {name: os.lstat(self.path("out/" + name)).st_ino
+                  for name in os.listdir(self.path("out"))}
+        done = self.give_out("--update", *options)
+        after = {name: os.lstat(self.path("out/" + name)).st_ino
+                 for name in os.listdir(self.path("out"))}
+        self.assertEqual(told, sorted(name for name in after if before.get(name) != after[name]))
+        self.assertEqual(done["files"], len(told))
+        return told
+
+    def test_a_dry_run_names_the_names_of_a_file_that_an_export_links(self):
+        self.put_file("a", b"as it was")
+        for name in "bc":
+            os.link(self.path("tree/a"), self.path("tree/" + name))
+        self.take_in()
+        self.give_out()
+        self.assertEqual(self.writes(), [])
+        # Of the same bytes and time, and no name of the file any more.
+        subprocess.run(["cp", "-p", self.path("out/b"), self.path("out/copy")], check=True)
+        os.rename(self.path("out/copy"), self.path("out/b"))
+        self.assertEqual(self.writes(), ["b"])
+        # All names go with the first one.
+        subprocess.run(["cp", "-p", self.path("out/a"), self.path("out/copy")], check=True)
+        os.rename(self.path("out/copy"), self.path("out/a"))
+        self.assertEqual(self.writes(), ["b", "c"])
+        # One name after the other gets other bytes, by a program that leaves the link.
+        link = self.ok("attr", "get", self.pool, "a", "posix.link").text
+        for name, told in ("a", ["a", "b"]), ("b", ["b"]):
+            self.put_keeping_attributes(name, b"different")
+            self.ok("attr", "set", self.pool, name, "posix.link", link)
+            self.assertEqual(self.writes(), told)
+        self.assertTrue(os.path.samefile(self.path("out/a"), self.path("out/b")))
+        self.assertEqual(self.read(self.path("out/c")), b"as it was")
+
+    def test_a_dry_run_knows_which_name_of_a_local_file_is_its_last(self):
+        for name in "xy":
+            self.put_file(name, b"as it was")
+        self.take_in()
+        self.give_out()
+        os.unlink(self.path("out/y"))
+        os.link(self.path("out/x"), self.path("out/y"))
+        self.assertEqual(self.writes(), ["x"])
+        self.assertEqual(self.writes(), [])
+
     def test_names_of_every_shape_are_in_the_record(self):
         names = ["a", "a b", " a", "a ", "new\nline", "back\\slash", "\\n", "n", "dot.", "\t", "ü"]
         for name in names:

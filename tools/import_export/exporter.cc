@@ -31,6 +31,15 @@ std::vector<std::string> with_leaf(const ObjectPath& path) {
   return components;
 }
 
+bool is_one_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool has_other_names(int directory, const std::string& leaf) {
+  struct stat info = {};
+  return fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_nlink > 1;
+}
+
 std::uint32_t current_umask() {
   const mode_t mask = umask(0);
   umask(mask);
@@ -253,11 +262,19 @@ Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object&
   return same;
 }
 
-// Whether a run that is not dry would leave it as it is.
+// Whether a run that is not dry would leave it as it is: as make_leaf() decides.
 Result<bool> Exporter::would_keep(const Object& object) {
   if (options_.same != Same::kKeep) return false;
-  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name()));
-  if (!info.has_value() || (info->st_nlink > 1 && object.posix().link.empty())) return false;
+  const auto group = groups_.find(object.posix().link);
+  const bool is_another = !object.posix().link.empty() && group != groups_.end();
+  if (is_another) {
+    const Result<bool> same = shows_same_as(object, group->second);
+    if (!same.ok()) return store_failed(same.error());
+    if (*same) return would_keep_link(object, group->second);
+  }
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, find_then(object.name()));
+  if (!info.has_value()) return false;
+  if (info->st_nlink > 1 && (is_another || object.posix().link.empty())) return false;
   if (object.posix().type == FileType::kSymlink) return is_same_link(before_->parent(), object);
   if (!has_same(*info, object)) return false;
   const Fd file(openat(before_->parent(), object.path.leaf.c_str(),
@@ -265,12 +282,36 @@ Result<bool> Exporter::would_keep(const Object& object) {
   return file.valid() ? is_current(file.get(), *info, object) : Result<bool>(false);
 }
 
+// The local entry when its turn comes: names that were written before have left its file.
+Result<std::optional<struct stat>> Exporter::find_then(const std::string& name) {
+  HEXAD_TRY_ASSIGN(std::optional<struct stat> info, before_->find(name));
+  if (info.has_value()) {
+    const auto left = names_left_.find({info->st_dev, info->st_ino});
+    if (left != names_left_.end()) info->st_nlink -= left->second;
+  }
+  return info;
+}
+
+// Whether it is a name of the first one's file already, and that stays.
+Result<bool> Exporter::would_keep_link(const Object& object, const std::string& first) {
+  if (rewritten_.contains(first)) return false;
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> its, before_->find(first));
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> mine, before_->find(object.name()));
+  return its.has_value() && mine.has_value() && is_one_file(*its, *mine);
+}
+
 Status Exporter::plan_leaf(const Object& object) {
   HEXAD_TRY_ASSIGN(const bool kept, would_keep(object));
+  if (!object.posix().link.empty()) {
+    const bool is_first = groups_.try_emplace(object.posix().link, object.name()).second;
+    if (is_first && !kept) rewritten_.insert(object.name());
+  }
   if (kept) {
     ++report_.unchanged;
     return {};
   }
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name()));
+  if (info.has_value() && info->st_nlink > 1) ++names_left_[{info->st_dev, info->st_ino}];
   say("write", object.name());
   if (object.posix().type == FileType::kSymlink) {
     ++report_.symlinks;
@@ -306,10 +347,13 @@ Result<Exporter::Made> Exporter::make_leaf(int directory, const Object& object) 
     if (!here.valid()) return system_error(errno, object.path.leaf, "cannot create");
     HEXAD_TRY_ASSIGN(const std::optional<Made> made, link_to(here.get(), object, group->second));
     if (made.has_value()) return *made;
-    HEXAD_TRY(write_file_or_link(here.get(), object));
-    return Made::kWritten;
+    return keep_or_write(here.get(), object, has_other_names(here.get(), object.path.leaf));
   }
-  if (options_.same == Same::kKeep) {
+  return keep_or_write(directory, object, false);
+}
+
+Result<Exporter::Made> Exporter::keep_or_write(int directory, const Object& object, bool anew) {
+  if (options_.same == Same::kKeep && !anew) {
     HEXAD_TRY_ASSIGN(const bool kept, keep_same(directory, object));
     if (kept) return Made::kKept;
   }
@@ -470,8 +514,7 @@ Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Obj
   struct stat its = {};
   struct stat mine = {};
   if (fstatat(source, path.leaf.c_str(), &its, AT_SYMLINK_NOFOLLOW) == 0 &&
-      fstatat(directory, leaf.c_str(), &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
-      its.st_dev == mine.st_dev && its.st_ino == mine.st_ino) {
+      fstatat(directory, leaf.c_str(), &mine, AT_SYMLINK_NOFOLLOW) == 0 && is_one_file(its, mine)) {
     if (may_be_one_name(first, object.name()) && is_other_spelling(directory, leaf)) {
       return other_spelling_error();
     }

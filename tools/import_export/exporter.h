@@ -6,11 +6,16 @@
 //       its bytes
 #pragma once
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/executor.h"
@@ -82,8 +87,12 @@ class Exporter {
   Status export_leaf(const Object& object);
   Status plan_leaf(const Object& object);  // of a dry run
   Result<bool> would_keep(const Object& object);
+  Result<std::optional<struct stat>> find_then(const std::string& name);
+  Result<bool> would_keep_link(const Object& object, const std::string& first);
   // Writes, links or keeps it.
   Result<Made> make_leaf(int directory, const Object& object);
+  // anew: even with --update.
+  Result<Made> keep_or_write(int directory, const Object& object, bool anew);
   Status write_file_or_link(int directory, const Object& object);
   // Gives what was written the object's name (I9).
   Status put_in_place(int directory, TemporaryEntry& written, const Object& object);
@@ -132,6 +141,9 @@ class Exporter {
   TransferReport report_;
   std::vector<PendingDirectory> pending_;
   std::map<std::string, std::string> groups_;  // link group to the object that was written first
+  // Of a dry run: those of these objects that would be written, and how many names of a local file.
+  std::set<std::string> rewritten_;
+  std::map<std::pair<dev_t, ino_t>, nlink_t> names_left_;
   FileIds left_alone_;
   Status store_failure_;  // of the object at hand, to tell it from failures of local files
 };
