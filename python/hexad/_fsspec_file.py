@@ -99,6 +99,8 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self._closed = True  # should this function fail
         if mode not in {"rb", "wb", "xb", "ab"}:
             raise ValueError(f"mode: rb, wb, xb or ab is wanted, not {mode!r}")
+        if mode != "rb":
+            fs.check_writable(path)
         self._store, self._name = fs.locate(path)
         if not self._name:
             raise is_directory(path)

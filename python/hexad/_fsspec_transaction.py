@@ -56,7 +56,28 @@ class Transaction(fsspec.transaction.Transaction):
 
     Those of one pool become visible and durable together; of several pools, pool by pool. Whoever
     looks before that, in the block too, sees what was there.
+
+    A block inside of another belongs to that; by an exception it takes back what was done in it.
     """
+
+    def __init__(self, fs: Any, **kwargs: Any) -> None:
+        super().__init__(fs, **kwargs)
+        self._inside: list[int] = []  # how much there was to do where each inner block begins
+
+    def __enter__(self) -> Transaction:
+        if self.fs._intrans:  # pylint: disable=protected-access
+            self._inside.append(len(self.files))
+            return self
+        super().__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not self._inside:
+            super().__exit__(kind, error, trace)
+            return
+        begin = self._inside.pop()
+        while kind is not None and len(self.files) > begin:
+            self.files.pop().discard()
 
     def complete(self, commit: bool = True) -> None:
         steps: list[HexadFile | Step] = list(self.files)

@@ -363,6 +363,13 @@ class HexadFileSystem(Listing):
 
     # Changing
 
+    def check_writable(self, path: str) -> None:
+        """Now, as nothing might be written before somebody has worked for long. ReadOnlyError"""
+        if self.read_only:
+            raise hexad.ReadOnlyError(
+                f"{path}: the file system was made with read_only=True", "Make one without it."
+            )
+
     def change(
         self,
         store: hexad.Store,
@@ -372,6 +379,7 @@ class HexadFileSystem(Listing):
     ) -> None:
         """Makes a change now, or has it wait for the end of `with fs.transaction`; see Step."""
         if self._intrans:
+            self.check_writable(path)
             self.transaction.files.append(Step(store, path, add, drop))
             return
         try:

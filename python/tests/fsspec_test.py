@@ -511,6 +511,12 @@ def test_a_read_only_file_system_reads_and_refuses_the_rest(tmp_path):
         fs.pipe(f"{path}/x", b"2")
     with pytest.raises(hexad.Error):
         fs.rm(f"{path}/x")
+    for mode in ("wb", "xt", "ab"):  # not by the time that all has been computed
+        with pytest.raises(hexad.ReadOnlyError):
+            fs.open(f"{path}/y", mode)
+    with fs.transaction:
+        with pytest.raises(hexad.ReadOnlyError):
+            fs.rm(f"{path}/x")
     assert fs.cat(f"{path}/x") == b"1"
     fs.close()
 

@@ -69,11 +69,11 @@ def test_a_change_waits_for_the_end_of_the_transaction(change, roomy, fs):
     act, wanted = CHANGES[change]
     fill(fs, roomy)
     with hexad.open(roomy) as store:
-        first = store.status()["last_lsn"]
+        first = list(store.iterate())  # with versions; the store itself may commit meanwhile
         with fs.transaction:
             act(fs, roomy)
             assert contents(fs, roomy) == BEFORE
-            assert store.status()["last_lsn"] == first
+            assert list(store.iterate()) == first
         assert contents(fs, roomy) == wanted
 
 
@@ -111,6 +111,37 @@ def test_directories_are_made_and_removed_at_the_end(roomy, fs):
         assert fs.find(roomy, withdirs=True) == [roomy, f"{roomy}/old"]
     there = ["more", "more/below", "new"]
     assert fs.find(roomy, withdirs=True) == [roomy, *(f"{roomy}/{name}" for name in there)]
+
+
+def test_a_block_in_a_block_belongs_to_that(roomy, fs):
+    fill(fs, roomy)
+    with hexad.open(roomy) as store:
+        with fs.transaction:
+            first = list(store.iterate())
+            fs.pipe(f"{roomy}/one", b"1")
+            with fs.transaction:
+                fs.rm(f"{roomy}/a")
+            with pytest.raises(ZeroDivisionError):
+                with fs.transaction:
+                    fs.rm(f"{roomy}/d", recursive=True)
+                    with fs.open(f"{roomy}/two", "wb") as file:
+                        file.write(b"2")
+                    raise ZeroDivisionError
+            fs.pipe(f"{roomy}/three", b"3")
+            assert contents(fs, roomy) == BEFORE
+            assert list(store.iterate()) == first
+        assert contents(fs, roomy) == {**without("a"), "one": b"1", "three": b"3"}
+    with pytest.raises(ZeroDivisionError):
+        with fs.transaction:
+            with fs.transaction:
+                fs.rm(f"{roomy}/one")
+            raise ZeroDivisionError
+    fs.start_transaction()
+    with fs.transaction:
+        fs.pipe(f"{roomy}/one", b"9")
+    assert fs.cat(f"{roomy}/one") == b"1"
+    fs.end_transaction()
+    assert fs.cat(f"{roomy}/one") == b"9"
 
 
 def test_what_cannot_be_done_is_said_at_once(roomy, fs):
