@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Iterable
 
 from . import _native, _process
+from ._errors import InvalidArgumentError
 from ._types import rate_of
 from ._writing import Writing
 
@@ -60,6 +61,7 @@ class Devices(Writing):
         BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in memory.
         """
         add = self._native.add_device
+        self._check_place()
         where = _process.absolute(os.fsdecode(path))
         # While it is no device of the store, it does no harm there; missing, it would look lost.
         named = self._describe(lambda devices: [*devices, where])
@@ -102,6 +104,7 @@ class Devices(Writing):
         ReadOnlyError, IoError. UnsupportedError: in memory.
         """
         replace = self._native.replace_device
+        self._check_place()
         where = _process.absolute(os.fsdecode(path))
         fast = [one["path"] for one in self._members() if one["id"] == id and one["role"] == "log"]
         if fast:
@@ -148,6 +151,7 @@ class Devices(Writing):
         or too few others are in use), NoSpaceError (too few would be left), ReadOnlyError.
         """
         remove = self._native.remove_device
+        self._check_place()
         path = self._only_path_of(id)
         remove(id)
         if path:
@@ -170,6 +174,17 @@ class Devices(Writing):
         """
         report: dict[str, Any] = self._native.move_slabs(rate_of(rate), progress)
         return report
+
+    def _check_place(self) -> None:
+        """That the description which is going to change is that of this store."""
+        if self.path is None:
+            return
+        devices, _ = _native.read_pool(self.path)
+        if _process.is_another(self._shared, devices):
+            raise InvalidArgumentError(
+                f"{self.path} holds another pool by now: the one that is open was removed or moved",
+                "Close it; if it was moved, open it where it is.",
+            )
 
     def _describe(self, change: Callable[[list[str]], list[str]]) -> bool:
         """The description of the pool has other devices from then on. False: it had those already, or

@@ -241,11 +241,11 @@ def _files(paths: Iterable[str]) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def _is_another(shared: SharedStore, key: frozenset[str]) -> bool:
+def is_another(shared: SharedStore, devices: list[str]) -> bool:
     """Whether another pool lies at the paths by now, while the open one has been removed or moved: then
     none of its devices is there any more.
     """
-    now = _files(key)
+    now = _files(_identity(devices))
     return bool(now and shared.files) and not now.items() & shared.files.items()
 
 
@@ -256,7 +256,7 @@ def open_shared(
     key = _identity(devices)
     with _process.lock:
         shared = _process.by_key.get(key)
-        if shared is not None and not shared.native.closed and not _is_another(shared, key):
+        if shared is not None and not shared.native.closed and not is_another(shared, devices):
             if options and options != shared.options:
                 raise InvalidArgumentError(
                     f"{devices[0]}: the store is open in this process already, with other options",

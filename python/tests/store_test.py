@@ -592,6 +592,38 @@ def test_a_pool_made_where_an_open_one_was_is_another(pool, moved):
             assert list(old) == ["old"]
 
 
+def test_what_an_open_pool_has_of_devices_is_not_written_down_for_another_one(tmp_path):
+    pool = tmp_path / "pool"
+
+    def make():
+        hexad.format(pool, devices=7, size="64 MiB", preset="tiny", profile="4+2")
+        return (pool / "hexad.pool").read_bytes()
+
+    make()
+    with hexad.open(pool) as old:
+        old.drain_device(6)
+        old.move_slabs()
+        os.rename(pool, tmp_path / "moved")
+        with pytest.raises(hexad.NotFoundError):
+            old.remove_device(6)
+        description = make()
+        for change in (
+            lambda: old.remove_device(6),
+            lambda: old.add_device(pool / "drive7"),
+            lambda: old.replace_device(5, tmp_path / "another"),
+            lambda: old.replace_device(7, tmp_path / "fast"),
+        ):
+            with pytest.raises(hexad.InvalidArgumentError, match="another pool by now"):
+                change()
+        assert (pool / "hexad.pool").read_bytes() == description
+        assert not (pool / "drive7").exists() and not (tmp_path / "another").exists()
+        with hexad.open(pool) as new:
+            assert new.status()["uuid"] != old.status()["uuid"]
+    with hexad.open(tmp_path / "moved") as old:
+        old.remove_device(6)
+        assert b"drive6" not in (tmp_path / "moved" / "hexad.pool").read_bytes()
+
+
 def test_a_pool_that_has_lost_most_devices_while_it_is_open_is_the_same(pool):
     with hexad.open(pool) as first:
         first.put("a", b"1")
