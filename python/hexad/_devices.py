@@ -67,9 +67,8 @@ class Devices(Writing):
         named = self._describe(lambda devices: [*devices, where])
         try:
             id: int = add(where)
-        except Exception:
-            if named and not self._has_device_at(where):
-                self._describe(lambda devices: [one for one in devices if one != where])
+        except BaseException:  # Ctrl-C, too
+            self._take_back(where, named)
             raise
         self._note_devices()
         return id
@@ -116,9 +115,8 @@ class Devices(Writing):
         named = self._describe(lambda devices: [*devices, where])
         try:
             by: int = replace(id, where, rate_of(rate), progress)
-        except Exception:
-            if named and not self._has_device_at(where):
-                self._describe(lambda devices: [one for one in devices if one != where])
+        except BaseException:  # Ctrl-C, too
+            self._take_back(where, named)
             raise
         if old and old != where:
             self._describe(lambda devices: [one for one in devices if one != old])
@@ -185,6 +183,15 @@ class Devices(Writing):
                 f"{self.path} holds another pool by now: the one that is open was removed or moved",
                 "Close it; if it was moved, open it where it is.",
             )
+
+    def _take_back(self, path: str, named: bool) -> None:
+        """The description names the device no more, unless it has become one of the store, which what
+        failed behind that does not undo.
+        """
+        if self._has_device_at(path):
+            self._note_devices()
+        elif named:
+            self._describe(lambda devices: [one for one in devices if one != path])
 
     def _describe(self, change: Callable[[list[str]], list[str]]) -> bool:
         """The description of the pool has other devices from then on. False: it had those already, or

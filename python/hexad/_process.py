@@ -249,13 +249,25 @@ def is_another(shared: SharedStore, devices: list[str]) -> bool:
     return bool(now and shared.files) and not now.items() & shared.files.items()
 
 
+def _with_devices_of(key: frozenset[str]) -> SharedStore | None:
+    """The open store that some of the devices are those of, although the description has others by now:
+    another process may have had one added, or replaced.
+    """
+    now = _files(key).items()
+    for shared in list(_process.stores):
+        if shared.key is not None and not shared.native.closed and now & shared.files.items():
+            _process.by_key[key] = shared
+            return shared
+    return None
+
+
 def open_shared(
     devices: list[str], fast: list[str], read_only: bool, options: dict[str, Any]
 ) -> SharedStore:
     """The store on these devices: the one that is open already, or a new one."""
     key = _identity(devices)
     with _process.lock:
-        shared = _process.by_key.get(key)
+        shared = _process.by_key.get(key) or _with_devices_of(key)
         if shared is not None and not shared.native.closed and not is_another(shared, devices):
             if options and options != shared.options:
                 raise InvalidArgumentError(

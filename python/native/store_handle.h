@@ -41,9 +41,11 @@ void check_signals();
 // their handlers, or the caller's function, have thrown until the engine has returned.
 class Interruption {
  public:
-  // What `ask` says, which runs with the GIL. False when something was thrown: the call is to end.
+  // What `ask` says, which runs with the GIL. False when something was thrown, now or before: the
+  // call is to end.
   template <typename Ask>
   bool go_on(const Ask& ask) {
+    if (thrown_ != nullptr) return false;
     const nanobind::gil_scoped_acquire locked;
     try {
       check_signals();

@@ -80,6 +80,42 @@ def test_devices_are_replaced_while_the_store_is_open(wide, tmp_path):
         check(store)
 
 
+def test_an_exception_ends_a_replacement_that_is_under_way(wide, tmp_path):
+    class Stop(BaseException):
+        """As Ctrl-C is one."""
+
+    before, new = named(wide), str(tmp_path / "new")
+    steps = []
+
+    def progress(done, total):
+        steps.append(done)
+        if len(steps) == 1:
+            raise Stop
+        return True
+
+    with hexad.open(wide) as store:
+        with pytest.raises(Stop):
+            store.replace_device(1, new, progress=progress)
+        assert len(steps) == 1 and row(store, 1)["state"] == "draining"
+        assert named(wide) == before + [new]
+        with hexad.open(wide) as again:  # of the same devices
+            assert row(again, 1)["state"] == "draining"
+        store.replace_device(1, new)
+        check(store)
+
+
+def test_a_description_with_other_devices_by_now_is_of_the_open_store(wide, tmp_path):
+    with hexad.open(wide) as store:
+        store.put("a", b"1")
+        # As another process does that has a device added here.
+        devices, fast = hexad._native.read_pool(str(wide))
+        hexad._native.write_pool(str(wide), devices[1:] + [str(tmp_path / "new")], fast)
+        with hexad.open(wide) as again, hexad.open(wide, read_only=True) as reader:
+            assert again.get("a") == reader.get("a") == b"1"
+        with hexad.open(devices=devices[:2], fast=fast) as again:
+            assert again.get("a") == b"1"
+
+
 def test_a_lost_device_is_replaced_while_the_store_is_open(wide, tmp_path):
     before = named(wide)
     new = str(tmp_path / "new")
