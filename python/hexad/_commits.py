@@ -41,6 +41,7 @@ class Commits(Handle):
         InvalidArgumentError, TooBigError, NoSpaceError, IoError, ReadOnlyError: nothing was
         applied. OutcomeUnknownError: a device failed in the middle, and the store is read-only.
         """
+        _check(transaction)
         lsn: int = self._native.commit(transaction._take(), transaction._durable)
         transaction.version = lsn
         return lsn
@@ -49,6 +50,7 @@ class Commits(Handle):
         """commit(), awaited. What is not awaited one after the other may commit in any order; when
         the waiting is cancelled the commit goes on.
         """
+        _check(transaction)
         return self._commit_async(transaction, transaction.payload_bytes)
 
     def _alone(self, collection: Name, build: Callable[[Transaction], None]) -> int:
@@ -103,3 +105,10 @@ class Commits(Handle):
             if submitted.cancelled():
                 completions.forget(token)  # it will not begin any more
             raise
+
+
+def _check(transaction: Any) -> None:
+    if not isinstance(transaction, Transaction):
+        raise TypeError(
+            f"transaction: a hexad.Transaction is wanted, not {type(transaction).__name__}"
+        )

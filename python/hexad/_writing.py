@@ -42,6 +42,7 @@ class Writing(Reading, Commits):
 
         progress: counts bytes.
         """
+        durable = boolean(durable, "durable")
         size = size_of(data)
         if size > self._stream_from():
             with self.open_writer(name, hint=hint, collection=collection) as writer:
@@ -84,6 +85,7 @@ class Writing(Reading, Commits):
             raise TypeError(
                 f"items: a dict, or pairs of name and data, are wanted, not {type(items).__name__}"
             )
+        durable = boolean(durable, "durable")
         pairs = iter(items.items() if isinstance(items, Mapping) else items)
         total = len(items) if isinstance(items, Sized) else None
         # Whoever makes the pairs one by one may use one buffer for all of them.

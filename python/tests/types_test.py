@@ -23,10 +23,17 @@ def test_a_word_in_place_of_true_or_false(value, pool, store, tmp_path):
         with pytest.raises(TypeError, match=f"{name}: True or False is wanted"):
             call()
     assert not (tmp_path / "new").exists()
-    with pytest.raises(TypeError):
-        store.put("x", b"", durable=value)
-    with pytest.raises(TypeError, match="durable: True or False is wanted"):
-        store.transaction(durable=value)
+    for call in (
+        lambda: store.put("x", b"", durable=value),
+        lambda: store.put_many({"x": b""}, durable=value),
+        lambda: store.put_async("x", b"", durable=value),
+        lambda: store.transaction(durable=value),
+    ):
+        with pytest.raises(TypeError, match="durable: True or False is wanted"):
+            call()
+    for call in (store.commit, store.commit_async):
+        with pytest.raises(TypeError, match="a hexad.Transaction is wanted"):
+            call(value)
     assert list(store) == []
 
 
@@ -47,6 +54,7 @@ def test_what_numpy_calls_true_is_true(pool, store):
     with hexad.open(pool, read_only=numpy.False_) as opened:
         assert opened.read_only is False
     assert store.fsck(deep=numpy.bool_(True))["errors"] == 0
+    store.put("x", b"1", durable=numpy.True_)
 
 
 def test_how_many_devices_may_be_a_number_of_numpy(tmp_path):
