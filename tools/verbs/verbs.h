@@ -60,6 +60,7 @@ std::unique_ptr<Verb> make_snapshot_group_ls();
 std::unique_ptr<Verb> make_snapshot_group_rm();
 std::unique_ptr<Verb> make_perf_dump();
 std::unique_ptr<Verb> make_bench_run();
+std::unique_ptr<Verb> make_bench_scale();
 std::unique_ptr<Verb> make_bench_compare();
 std::unique_ptr<Verb> make_ec_encode();
 std::unique_ptr<Verb> make_ec_decode();

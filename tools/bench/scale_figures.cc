@@ -1,0 +1,151 @@
+#include "tools/bench/scale_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/units.h"
+#include "tools/cli/file.h"
+
+namespace hexad::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double ratio(double of, std::uint64_t by) { return by > 0 ? of / static_cast<double>(by) : 0; }
+double ratio(std::uint64_t of, std::uint64_t by) { return ratio(static_cast<double>(of), by); }
+
+double microseconds(const Histogram& latency, std::uint64_t percent) {
+  return static_cast<double>(latency.percentile(percent, 100)) / 1000;
+}
+
+Json latency_json(const Histogram& latency) {
+  return {{"count", latency.count()},
+          {"p50", microseconds(latency, 50)},
+          {"p99", microseconds(latency, 99)}};
+}
+
+double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(1_MiB); }
+
+std::map<std::string, std::uint64_t> causes(const ScaleWindow& window) {
+  std::map<std::string, std::uint64_t> sum;
+  for (const DeviceStatus& device : window.traffic.devices) {
+    for (const auto& [cause, bytes] : device.written_for) sum[cause] += bytes;
+  }
+  return sum;
+}
+
+Json json_of(const Reopening& reopening) {
+  return {{"after_leaving_s", reopening.after_leaving_s},
+          {"transactions", reopening.transactions},
+          {"log_bytes", reopening.log_bytes},
+          {"close_s", reopening.close_s},
+          {"after_closing_s", reopening.after_closing_s}};
+}
+
+}  // namespace
+
+std::uint64_t ScaleWindow::written_for(const std::string& cause) const {
+  const std::map<std::string, std::uint64_t> sum = causes(*this);
+  const auto found = sum.find(cause);
+  return found == sum.end() ? 0 : found->second;
+}
+
+std::uint64_t ScaleWindow::counter(const std::string& name) const {
+  const auto found = traffic.counters.find(name);
+  return found == traffic.counters.end() ? 0 : found->second;
+}
+
+std::uint64_t ScaleWindow::run_bytes() const {
+  return space.internal_metadata / data_cells * all_cells;
+}
+
+std::uint64_t ScaleWindow::data_bytes() const {
+  return space.used - std::min(space.used, run_bytes());
+}
+
+Json scale_json(const ScaleWindow& window) {
+  Json written = Json::object();
+  for (const auto& [cause, bytes] : causes(window)) {
+    if (bytes > 0) written[cause] = ratio(bytes, window.puts);
+  }
+  Json json{{"objects", window.objects},
+            {"puts", window.puts},
+            {"put_s", window.put_s},
+            {"puts_per_s", window.put_s > 0 ? static_cast<double>(window.puts) / window.put_s : 0},
+            {"cpu_us_per_put", ratio(window.put_cpu_us, window.puts)},
+            {"get_us", latency_json(window.get)},
+            {"stat_us", latency_json(window.stat)},
+            {"written_per_put", written},
+            {"index_written_per_put", ratio(window.counter("index_bytes"), window.puts)},
+            {"not_stored_per_put", ratio(window.not_stored, window.puts)},
+            {"checkpoints", window.counter("checkpoints")},
+            {"checkpoint_bytes", window.written_for("run")},
+            {"super_bytes", window.written_for("super")},
+            {"runs_merged", window.counter("runs_merged")},
+            {"merge_bytes", window.written_for("merge")},
+            {"stored_per_object",
+             {{"data", ratio(window.data_bytes(), window.objects)},
+              {"runs", ratio(window.run_bytes(), window.objects)},
+              {"index", ratio(window.space.metadata, window.objects)}}},
+            {"memory", window.memory},
+            {"disk", window.disk}};
+  if (window.reopening.has_value()) json["reopening"] = json_of(*window.reopening);
+  return json;
+}
+
+std::string scale_heading() {
+  return fmt::format(
+      "{:>12} {:>8} {:>7} | {:>13} {:>13} | {:^41} | {:^20} | {:>8} {:>9}\n"
+      "{:>12} {:>8} {:>7} | {:>6} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} | "
+      "{:>6} {:>6} {:>6} | {:>8} {:>9}\n",
+      "", "", "cpu us", "us of a get", "us of a stat", "bytes written per put",
+      "bytes per object", "memory", "disk", "objects", "puts/s", "per put", "p50", "p99", "p50",
+      "p99", "log", "cells", "super", "run", "merge", "index", "data", "runs", "index", "MiB",
+      "MiB");
+}
+
+std::string scale_line(const ScaleWindow& window) {
+  const auto per_put = [&](std::uint64_t bytes) { return ratio(bytes, window.puts); };
+  const auto per_object = [&](std::uint64_t bytes) { return ratio(bytes, window.objects); };
+  std::string text = fmt::format(
+      "{:>12} {:>8.0f} {:>7.1f} | {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f} | {:>6.0f} {:>6.0f} {:>6.1f} "
+      "{:>6.1f} {:>6.1f} {:>6.1f} | {:>6.0f} {:>6.1f} {:>6.1f} | {:>8.1f} {:>9.1f}\n",
+      window.objects, window.put_s > 0 ? static_cast<double>(window.puts) / window.put_s : 0,
+      ratio(window.put_cpu_us, window.puts), microseconds(window.get, 50),
+      microseconds(window.get, 99), microseconds(window.stat, 50), microseconds(window.stat, 99),
+      per_put(window.written_for("log")),
+      per_put(window.written_for("user") + window.written_for("parity")),
+      per_put(window.written_for("super")), per_put(window.written_for("run")),
+      per_put(window.written_for("merge")), per_put(window.counter("index_bytes")),
+      per_object(window.data_bytes()), per_object(window.run_bytes()),
+      per_object(window.space.metadata), mebibytes(window.memory), mebibytes(window.disk));
+  if (!window.reopening.has_value()) return text;
+  const Reopening& reopening = *window.reopening;
+  return text + fmt::format(
+                    "{:>12} left open: opened in {:.3f} s with {} transactions in {} of the log; "
+                    "closed in {:.3f} s, then opened in {:.3f} s\n",
+                    "", reopening.after_leaving_s, reopening.transactions,
+                    format_size(reopening.log_bytes), reopening.close_s, reopening.after_closing_s);
+}
+
+Result<std::uint64_t> anonymous_memory() {
+  static constexpr std::string_view kKey = "\nRssAnon:";
+  HEXAD_TRY_ASSIGN(const std::string text, read_whole_file("/proc/self/status", 1_MiB));
+  const std::size_t key = text.find(kKey);
+  const std::size_t digits = key == std::string::npos
+                                 ? std::string::npos
+                                 : text.find_first_of("0123456789", key + kKey.size());
+  std::uint64_t kibibytes = 0;
+  if (digits != std::string::npos) {
+    std::from_chars(text.data() + digits, text.data() + text.size(), kibibytes);
+  }
+  if (kibibytes > 0) return kibibytes * 1_KiB;
+  return Error{ErrorCode::kIo, "/proc/self/status does not say how much memory is anonymous", ""};
+}
+
+}  // namespace hexad::tools

@@ -1,0 +1,59 @@
+// What a window of a measurement with very many objects has shown, as an object of JSON and as a
+// line of a table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "core/hexad.h"
+#include "tools/bench/figures.h"
+#include "tools/bench/histogram.h"
+
+namespace hexad::tools {
+
+// A store that was left without being closed, opened, closed and opened again.
+struct Reopening {
+  double after_leaving_s = 0;      // the first opening, which recovers
+  std::uint64_t transactions = 0;  // that it found in the log
+  std::uint64_t log_bytes = 0;     // of one copy
+  double close_s = 0;              // with a checkpoint
+  double after_closing_s = 0;      // the second opening
+};
+
+struct ScaleWindow {
+  std::uint64_t objects = 0;  // in the pool, at its end
+  std::uint64_t puts = 0;
+  double put_s = 0;      // until all were durable
+  double put_cpu_us = 0;  // of the process in the whole window, but for the looks
+  Histogram get;          // nanoseconds
+  Histogram stat;
+  Traffic traffic;              // of the window
+  std::uint64_t memory = 0;     // anonymous, bytes
+  SpaceUsage space;
+  std::uint64_t disk = 0;       // bytes on disk, of the whole folder
+  std::uint64_t not_stored = 0;  // bytes of zeros that the devices left out
+  std::uint32_t data_cells = 4;  // of the profile
+  std::uint32_t all_cells = 6;
+  std::optional<Reopening> reopening;
+
+  // Bytes written to all devices for a cause, as DeviceStatus::written_for has it.
+  std::uint64_t written_for(const std::string& cause) const;
+  std::uint64_t counter(const std::string& name) const;
+  // What lies on the data devices, parity and padding included.
+  std::uint64_t run_bytes() const;
+  std::uint64_t data_bytes() const;
+};
+
+// All of it; doc/command_line.md has the keys.
+nlohmann::ordered_json scale_json(const ScaleWindow& window);
+// Two lines, and one for each window below them, or two where the pool was opened again.
+std::string scale_heading();
+std::string scale_line(const ScaleWindow& window);
+
+// Memory of this process that no file is behind, bytes. Errors: kIo.
+Result<std::uint64_t> anonymous_memory();
+
+}  // namespace hexad::tools
