@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include "base/units.h"
-#include "tools/cli/file.h"
 
 namespace hexad::tools {
 
@@ -31,34 +31,43 @@ Json latency_json(const Histogram& latency) {
 
 double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(1_MiB); }
 
-std::map<std::string, std::uint64_t> causes(const ScaleWindow& window) {
+// Bytes written to all devices, by cause.
+std::map<std::string, std::uint64_t> causes(const Traffic& traffic) {
   std::map<std::string, std::uint64_t> sum;
-  for (const DeviceStatus& device : window.traffic.devices) {
+  for (const DeviceStatus& device : traffic.devices) {
     for (const auto& [cause, bytes] : device.written_for) sum[cause] += bytes;
   }
   return sum;
 }
 
+std::uint64_t value_of(const std::map<std::string, std::uint64_t>& values,
+                       const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? 0 : found->second;
+}
+
+// What checkpoints and merges wrote.
+Json upkeep_json(const Traffic& traffic) {
+  const std::map<std::string, std::uint64_t> written = causes(traffic);
+  return {{"checkpoints", value_of(traffic.counters, "checkpoints")},
+          {"checkpoint_bytes", value_of(written, "run")},
+          {"super_bytes", value_of(written, "super")},
+          {"runs_merged", value_of(traffic.counters, "runs_merged")},
+          {"merge_bytes", value_of(written, "merge")},
+          {"index_bytes", value_of(traffic.counters, "index_bytes")}};
+}
+
 Json json_of(const Reopening& reopening) {
-  return {{"after_leaving_s", reopening.after_leaving_s},
-          {"transactions", reopening.transactions},
-          {"log_bytes", reopening.log_bytes},
-          {"close_s", reopening.close_s},
-          {"after_closing_s", reopening.after_closing_s}};
+  Json json{{"after_leaving_s", reopening.after_leaving_s},
+            {"transactions", reopening.transactions},
+            {"log_bytes", reopening.log_bytes},
+            {"close_s", reopening.close_s}};
+  json.update(upkeep_json(reopening.traffic));
+  json["after_closing_s"] = reopening.after_closing_s;
+  return json;
 }
 
 }  // namespace
-
-std::uint64_t ScaleWindow::written_for(const std::string& cause) const {
-  const std::map<std::string, std::uint64_t> sum = causes(*this);
-  const auto found = sum.find(cause);
-  return found == sum.end() ? 0 : found->second;
-}
-
-std::uint64_t ScaleWindow::counter(const std::string& name) const {
-  const auto found = traffic.counters.find(name);
-  return found == traffic.counters.end() ? 0 : found->second;
-}
 
 std::uint64_t ScaleWindow::run_bytes() const {
   return space.internal_metadata / data_cells * all_cells;
@@ -70,7 +79,7 @@ std::uint64_t ScaleWindow::data_bytes() const {
 
 Json scale_json(const ScaleWindow& window) {
   Json written = Json::object();
-  for (const auto& [cause, bytes] : causes(window)) {
+  for (const auto& [cause, bytes] : causes(window.traffic)) {
     if (bytes > 0) written[cause] = ratio(bytes, window.puts);
   }
   Json json{{"objects", window.objects},
@@ -81,19 +90,14 @@ Json scale_json(const ScaleWindow& window) {
             {"get_us", latency_json(window.get)},
             {"stat_us", latency_json(window.stat)},
             {"written_per_put", written},
-            {"index_written_per_put", ratio(window.counter("index_bytes"), window.puts)},
-            {"not_stored_per_put", ratio(window.not_stored, window.puts)},
-            {"checkpoints", window.counter("checkpoints")},
-            {"checkpoint_bytes", window.written_for("run")},
-            {"super_bytes", window.written_for("super")},
-            {"runs_merged", window.counter("runs_merged")},
-            {"merge_bytes", window.written_for("merge")},
-            {"stored_per_object",
-             {{"data", ratio(window.data_bytes(), window.objects)},
-              {"runs", ratio(window.run_bytes(), window.objects)},
-              {"index", ratio(window.space.metadata, window.objects)}}},
-            {"memory", window.memory},
-            {"disk", window.disk}};
+            {"not_stored_per_put", ratio(window.not_stored, window.puts)}};
+  json.update(upkeep_json(window.traffic));
+  json.update(Json{{"stored_per_object",
+                    {{"data", ratio(window.data_bytes(), window.objects)},
+                     {"runs", ratio(window.run_bytes(), window.objects)},
+                     {"index", ratio(window.space.metadata, window.objects)}}},
+                   {"memory", window.memory},
+                   {"disk", window.disk}});
   if (window.reopening.has_value()) json["reopening"] = json_of(*window.reopening);
   return json;
 }
@@ -112,16 +116,18 @@ std::string scale_heading() {
 std::string scale_line(const ScaleWindow& window) {
   const auto per_put = [&](std::uint64_t bytes) { return ratio(bytes, window.puts); };
   const auto per_object = [&](std::uint64_t bytes) { return ratio(bytes, window.objects); };
+  const std::map<std::string, std::uint64_t> written = causes(window.traffic);
   std::string text = fmt::format(
       "{:>12} {:>8.0f} {:>7.1f} | {:>6.0f} {:>6.0f} {:>6.0f} {:>6.0f} | {:>6.0f} {:>6.0f} {:>6.1f} "
       "{:>6.1f} {:>6.1f} {:>6.1f} | {:>6.0f} {:>6.1f} {:>6.1f} | {:>8.1f} {:>9.1f}\n",
       window.objects, window.put_s > 0 ? static_cast<double>(window.puts) / window.put_s : 0,
       ratio(window.put_cpu_us, window.puts), microseconds(window.get, 50),
       microseconds(window.get, 99), microseconds(window.stat, 50), microseconds(window.stat, 99),
-      per_put(window.written_for("log")),
-      per_put(window.written_for("user") + window.written_for("parity")),
-      per_put(window.written_for("super")), per_put(window.written_for("run")),
-      per_put(window.written_for("merge")), per_put(window.counter("index_bytes")),
+      per_put(value_of(written, "log")),
+      per_put(value_of(written, "user") + value_of(written, "parity")),
+      per_put(value_of(written, "super")), per_put(value_of(written, "run")),
+      per_put(value_of(written, "merge")),
+      per_put(value_of(window.traffic.counters, "index_bytes")),
       per_object(window.data_bytes()), per_object(window.run_bytes()),
       per_object(window.space.metadata), mebibytes(window.memory), mebibytes(window.disk));
   if (!window.reopening.has_value()) return text;
@@ -133,18 +139,15 @@ std::string scale_line(const ScaleWindow& window) {
                     format_size(reopening.log_bytes), reopening.close_s, reopening.after_closing_s);
 }
 
+// Not by read_whole_file(), which gives up once a signal has come.
 Result<std::uint64_t> anonymous_memory() {
-  static constexpr std::string_view kKey = "\nRssAnon:";
-  HEXAD_TRY_ASSIGN(const std::string text, read_whole_file("/proc/self/status", 1_MiB));
-  const std::size_t key = text.find(kKey);
-  const std::size_t digits = key == std::string::npos
-                                 ? std::string::npos
-                                 : text.find_first_of("0123456789", key + kKey.size());
-  std::uint64_t kibibytes = 0;
-  if (digits != std::string::npos) {
-    std::from_chars(text.data() + digits, text.data() + text.size(), kibibytes);
+  static constexpr std::string_view kKey = "RssAnon:";
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kKey)) continue;
+    std::istringstream rest(line.substr(kKey.size()));
+    if (std::uint64_t kibibytes = 0; rest >> kibibytes) return kibibytes * 1_KiB;
   }
-  if (kibibytes > 0) return kibibytes * 1_KiB;
   return Error{ErrorCode::kIo, "/proc/self/status does not say how much memory is anonymous", ""};
 }
 

@@ -19,7 +19,8 @@ struct Reopening {
   double after_leaving_s = 0;      // the first opening, which recovers
   std::uint64_t transactions = 0;  // that it found in the log
   std::uint64_t log_bytes = 0;     // of one copy
-  double close_s = 0;              // with a checkpoint
+  double close_s = 0;              // with a checkpoint of what was found
+  Traffic traffic;                 // of that checkpoint, and of merges beside it
   double after_closing_s = 0;      // the second opening
 };
 
@@ -39,9 +40,6 @@ struct ScaleWindow {
   std::uint32_t all_cells = 6;
   std::optional<Reopening> reopening;
 
-  // Bytes written to all devices for a cause, as DeviceStatus::written_for has it.
-  std::uint64_t written_for(const std::string& cause) const;
-  std::uint64_t counter(const std::string& name) const;
   // What lies on the data devices, parity and padding included.
   std::uint64_t run_bytes() const;
   std::uint64_t data_bytes() const;

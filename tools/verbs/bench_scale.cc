@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -62,6 +63,7 @@ class ScaleRun {
   Status run() {
     HEXAD_TRY(open());
     HEXAD_TRY(find_count());
+    warn_of_room();
     if (count_ > 0) {
       session_.out().note(fmt::format("going on with the {} objects that are there; what was "
                                       "measured before is in {}",
@@ -135,6 +137,21 @@ class ScaleRun {
     }
     count_ = there;
     return {};
+  }
+
+  // By what objects took so far on disk, with room for merges; the log takes its own.
+  void warn_of_room() {
+    constexpr std::uint64_t kDiskPerObject = 400;
+    const std::uint64_t copies = pool_.shape().fast ? 4 : 3;
+    const std::uint64_t needed =
+        options_.objects * kDiskPerObject + copies * store().status().log_size;
+    const std::uint64_t taken = pool_.disk_bytes();
+    std::error_code error;
+    const std::filesystem::space_info room = std::filesystem::space(pool_.notes(), error);
+    if (error || needed <= taken || needed - taken <= room.available) return;
+    session_.out().warn(fmt::format("{} objects may take {} more on disk, and {} are free there",
+                                    options_.objects, format_size(needed - taken),
+                                    format_size(room.available)));
   }
 
   Result<ScaleWindow> measure(std::uint64_t end) {
@@ -214,7 +231,10 @@ class ScaleRun {
     for (const Counter& counter : store().counters()) {
       if (counter.name == "recovered_transactions") result.transactions = counter.since_open;
     }
+    const Traffic before = Traffic::of(store());
     began = session_.clock().now();
+    HEXAD_TRY(store().checkpoint());
+    result.traffic = Traffic::of(store()).since(before);
     HEXAD_TRY(close());
     result.close_s = seconds(session_.clock().now() - began);
     began = session_.clock().now();
