@@ -201,6 +201,26 @@ class Page:
                for key in counted))
             for _, row in rows])
 
+    def scale(self):
+        rows = self.under("scale/")
+        if not rows:
+            return
+        self.add("<h2>Very many objects</h2>",
+                 "<p>hexad bench scale: zeros of 4 KiB on devices that store no zeros, in transactions of "
+                 "64. Reads find metadata on disk and holes in place of data. doc/scale.md has the "
+                 "method and larger pools.</p>")
+        self.figure(charts.lines("Processor time of a put", "objects", "us", [
+            ("put", [(int(name), row["value"]) for name, row in rows])], scale=float))
+        self.figure(charts.lines("Random gets", "objects", "us", [
+            (key[:3], [(int(name), row[key]) for name, row in rows if row.get(key)])
+            for key in ("p50_us", "p99_us")], scale=float))
+        counted = list(dict.fromkeys(key for _, row in rows for key in row["counted"]))
+        self.table(["", "CPU per put, us", "get p50 / p99, us", *counted], [
+            (row["what"], charts.number(row["value"]),
+             " / ".join(charts.number(row[key]) for key in ("p50_us", "p99_us") if row.get(key)),
+             *(charts.number(row["counted"][key]) if key in row["counted"] else "" for key in counted))
+            for _, row in rows])
+
     def micro(self):
         rows = self.under("micro/")
         if not rows:
@@ -270,6 +290,7 @@ class Page:
         self.load()
         self.commit_path()
         self.space()
+        self.scale()
         self.micro()
         if self.not_measured:
             self.add("<h2>Not measured</h2>")

@@ -27,13 +27,15 @@ SEED = 1
 # How long, by pace.
 PACES = {
     "full": {"repetitions": 5, "peers_s": 5, "load_s": 10, "micro_s": 0.5, "device_mib": 2048,
-             "commit_path": True, "space": ["--quick"], "objects": 20000, "ranges": 64},
+             "commit_path": True, "space": ["--quick"], "objects": 20000, "ranges": 64,
+             "scale": 3000000},
     "quick": {"repetitions": 5, "peers_s": 0.4, "load_s": 0.6, "micro_s": 0.02, "device_mib": 512,
-              "commit_path": False, "space": None, "objects": 5000, "ranges": 32},
+              "commit_path": False, "space": None, "objects": 5000, "ranges": 32,
+              "scale": 100000},
     "moment": {"repetitions": 1, "peers_s": 0.02, "load_s": 0.02, "micro_s": 0.001,
                "device_mib": 64, "commit_path": False,
                "space": ["--device-mib=64", "--sizes=4k", "--loads=uniform", "--fills=50", "--laps=0.1",
-                         "--warm-laps=0.1"], "objects": 64, "ranges": 4},
+                         "--warm-laps=0.1"], "objects": 64, "ranges": 4, "scale": 500},
 }
 
 # What of each program is part of the suite.
@@ -171,6 +173,14 @@ class Suite:
             say("full stores")
             self.table_program("space_bench", "space/", *self.pace["space"])
 
+    def scale(self):
+        say("very many objects")
+        with tempfile.TemporaryDirectory(dir=self.arguments.dir, prefix="hexad-suite-") as folder:
+            text = run([self.program("tools", "hexad"), "bench", "scale", os.path.join(folder, "pool"),
+                        "--json", "--seed", str(SEED), "--objects", str(self.pace["scale"])])
+        windows = [json.loads(line) for line in text.splitlines()]
+        self.keep([scale_row(window) for window in windows], "it took no time")
+
     def micro(self):
         """All programs in turn, again and again: what one minute of the machine differs by from
         another is within the spread of a figure, and not between two reports."""
@@ -221,6 +231,7 @@ class Suite:
         self.load()
         self.commit_path()
         self.space()
+        self.scale()
         self.micro()
         self.settings["took"] = f"{time.monotonic() - began:.0f} s"
         return {"settings": self.settings, "rows": self.rows, "not_measured": self.not_measured}
@@ -244,6 +255,20 @@ def load_row(job, lines):
                        **traffic(lines, lambda line, i=i: [line["devices"][i]])}
                       for i, device in enumerate(first["devices"])]
     return row
+
+
+def scale_row(window):
+    """A window of `hexad bench scale` as a row: what a put costs the processor by then."""
+    reopening = window.get("reopening", {})
+    counted = {f"{cause} bytes/put": value for cause, value in window["written_per_put"].items()}
+    counted["memory, MiB"] = window["memory"] / 2**20
+    for key, words in (("after_leaving_s", "opening, s"), ("after_closing_s", "opening when closed, s")):
+        if key in reopening:
+            counted[words] = reopening[key]
+    return make_row(
+        f"scale/{window['objects']}", f"{window['objects']} objects of 4 KiB",
+        "us of the processor for a put", [window["cpu_us_per_put"]], "less",
+        p50_us=window["get_us"]["p50"], p99_us=window["get_us"]["p99"], counted=counted)
 
 
 def traffic(lines, devices_of):

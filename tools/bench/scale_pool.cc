@@ -34,16 +34,18 @@ constexpr std::uint64_t kDeviceBytesPerObject = ScaleShape::kObjectBytes / 4 * 5
 constexpr std::uint64_t kDeviceBytesBeside = 512_MiB;  // log, headers, zones made ahead
 
 Error foreign(const std::string& folder, const std::string& what) {
-  return Error{ErrorCode::kAlreadyExists,
-               display_name(folder) + " holds something that is not of hexad bench scale: " + what,
-               "Name a folder that is empty, that does not exist, or that an earlier run has made."};
+  return Error{
+      ErrorCode::kAlreadyExists,
+      display_name(folder) + " holds something that is not of hexad bench scale: " + what,
+      "Name a folder that is empty, that does not exist, or that an earlier run has made."};
 }
 
 // What is in the folder, but for "." and "..". Nothing: there is no such folder.
 Result<std::optional<std::vector<std::string>>> entries_of(const std::string& folder) {
   std::error_code error;
   fs::directory_iterator at(folder, error);
-  if (error == std::errc::no_such_file_or_directory) return std::optional<std::vector<std::string>>();
+  if (error == std::errc::no_such_file_or_directory)
+    return std::optional<std::vector<std::string>>();
   if (error) return system_error(error.value(), display_name(folder), "looking into it");
   std::vector<std::string> names;
   for (; at != fs::directory_iterator(); at.increment(error)) {
@@ -75,10 +77,10 @@ Result<ScaleShape> shape_of(const std::string& folder) {
     return foreign(folder, std::string(kNotes) + " does not say what the pool was made for");
   }
   if (number(kVersionKey) != kVersion) {
-    return Error{ErrorCode::kUnsupported,
-                 fmt::format("{} was made by another version of hexad bench scale",
-                             display_name(folder)),
-                 "Name another folder."};
+    return Error{
+        ErrorCode::kUnsupported,
+        fmt::format("{} was made by another version of hexad bench scale", display_name(folder)),
+        "Name another folder."};
   }
   return ScaleShape{*number("room"), *number("seed"), head["fast"].get<bool>()};
 }
@@ -102,11 +104,13 @@ Result<ScalePool> ScalePool::open(const std::string& folder, const ScaleWish& wi
                                   io::System& system) {
   HEXAD_TRY_ASSIGN(const std::optional<std::vector<std::string>> entries, entries_of(folder));
   if (!entries.has_value() || entries->empty()) {
-    ScalePool pool(folder, {wish.room.value_or(wish.objects), wish.seed.value_or(0), !wish.no_fast});
+    ScalePool pool(folder,
+                   {wish.room.value_or(wish.objects), wish.seed.value_or(0), !wish.no_fast});
     if (pool.shape_.room < wish.objects) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("--room {} is less than --objects {}", pool.shape_.room, wish.objects),
-                   "Make room for all of them, or leave --room out."};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("--room {} is less than --objects {}", pool.shape_.room, wish.objects),
+          "Make room for all of them, or leave --room out."};
     }
     HEXAD_TRY(pool.make(system));
     return pool;
@@ -123,11 +127,12 @@ Result<ScalePool> ScalePool::open(const std::string& folder, const ScaleWish& wi
   }
   if (wish.no_fast && shape.fast) return not_as_made(folder, "it was made with a fast directory");
   if (wish.objects > shape.room) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{}: {} objects are wanted, and it was made with room for {}",
-                             display_name(folder), wish.objects, shape.room),
-                 "Lower --objects, or begin in another folder, with --room for as many as there may "
-                 "ever be."};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: {} objects are wanted, and it was made with room for {}",
+                    display_name(folder), wish.objects, shape.room),
+        "Lower --objects, or begin in another folder, with --room for as many as there may "
+        "ever be."};
   }
   ScalePool pool(folder, shape);
   Result<PoolDescription> description = read_pool(folder);
@@ -156,10 +161,10 @@ Status ScalePool::make(io::System& system) {
   FormatOptions options;
   for (int i = 0; i < kDevices; ++i) {
     options.devices.push_back((fs::path(folder_) / fmt::format("device{}", i)).string());
+    HEXAD_TRY(system.remove_created(options.devices.back()));  // of a run that ended early
   }
   if (shape_.fast) options.fast_directories = {(fs::path(folder_) / "fast").string()};
-  options.device_size =
-      round_up(shape_.room * kDeviceBytesPerObject + kDeviceBytesBeside, 1_MiB);
+  options.device_size = round_up(shape_.room * kDeviceBytesPerObject + kDeviceBytesBeside, 1_MiB);
   options.force = true;
   HEXAD_TRY_ASSIGN(description_, Store::format(options, &system));
   return write_pool(folder_, description_);

@@ -179,9 +179,10 @@ class SparseFile final : public io::Device, private io::Starter {
 
   Status read(const io::IoRequest& request) {
     for (std::uint64_t moved = 0; moved < request.length;) {
-      const ssize_t count =
-          retry([&] { return pread(fd_.get(), request.data + moved, request.length - moved,
-                                   static_cast<off_t>(request.offset + moved)); });
+      const ssize_t count = retry([&] {
+        return pread(fd_.get(), request.data + moved, request.length - moved,
+                     static_cast<off_t>(request.offset + moved));
+      });
       if (count < 0) return io::os_error(errno, io::subject_of(request));
       if (count == 0) return too_short(request, moved);
       moved += static_cast<std::uint64_t>(count);
@@ -207,9 +208,10 @@ class SparseFile final : public io::Device, private io::Starter {
   // `at` and `length` in the request, here and below.
   Status store(const io::IoRequest& request, std::uint64_t at, std::uint64_t length) {
     for (std::uint64_t moved = 0; moved < length;) {
-      const ssize_t count =
-          retry([&] { return pwrite(fd_.get(), request.data + at + moved, length - moved,
-                                    static_cast<off_t>(request.offset + at + moved)); });
+      const ssize_t count = retry([&] {
+        return pwrite(fd_.get(), request.data + at + moved, length - moved,
+                      static_cast<off_t>(request.offset + at + moved));
+      });
       if (count < 0) return io::os_error(errno, io::subject_of(request));
       if (count == 0) return too_short(request, at + moved);
       moved += static_cast<std::uint64_t>(count);
@@ -221,7 +223,8 @@ class SparseFile final : public io::Device, private io::Starter {
   Status clear(const io::IoRequest& request, std::uint64_t at, std::uint64_t length) {
     const std::uint64_t offset = request.offset + at;
     const off_t data = lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
-    const bool none = data < 0 ? errno == ENXIO : static_cast<std::uint64_t>(data) >= offset + length;
+    const bool none =
+        data < 0 ? errno == ENXIO : static_cast<std::uint64_t>(data) >= offset + length;
     if (none) {
       traffic_.skipped += length;
       return {};
@@ -307,9 +310,8 @@ Result<std::unique_ptr<io::Device>> SparseSystem::create_device(const std::strin
     HEXAD_TRY(device->flush());
     return device;
   };
-  const Fd fd(retry([&] {
-    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kOpenFlags, 0600);
-  }));
+  const Fd fd(
+      retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kOpenFlags, 0600); }));
   if (!fd.valid() && errno != EEXIST) return io::os_error(errno, "cannot open " + path);
   Result<std::unique_ptr<io::Device>> device = grown();
   if (!device.ok() && fd.valid()) unlink(path.c_str());

@@ -1,6 +1,6 @@
-// Devices that store no zero blocks: files of which only blocks that hold something else take space.
-// For pools of more objects than a disk has room for: where the objects' bytes are zeros, so are
-// their cells and the parity of those, and what is left (labels, log, footers, runs) is stored,
+// Devices that store no zero blocks: files of which only blocks that hold something else take
+// space. For pools of more objects than a disk has room for: where the objects' bytes are zeros, so
+// are their cells and the parity of those, and what is left (labels, log, footers, runs) is stored,
 // read and verified as ever. The files are ordinary ones: who opens them otherwise reads the same.
 //
 // Blocks of 4 KiB; a write is cut into runs of zeros and of others. Zeros over a hole are not

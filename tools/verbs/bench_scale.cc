@@ -31,8 +31,8 @@ namespace {
 
 struct ScaleOptions {
   std::uint64_t objects = 1'000'000;
-  std::uint64_t window = 0;    // objects; 0: a tenth of them
-  std::uint64_t samples = 5000;  // gets, and as many stats, of each window
+  std::uint64_t window = 0;        // objects; 0: a tenth of them
+  std::uint64_t samples = 5000;    // gets, and as many stats, of each window
   std::uint64_t reopen_every = 0;  // windows; 0: at the end alone
   std::uint64_t cache_size = 64_MiB;
 };
@@ -65,9 +65,10 @@ class ScaleRun {
     HEXAD_TRY(find_count());
     warn_of_room();
     if (count_ > 0) {
-      session_.out().note(fmt::format("going on with the {} objects that are there; what was "
-                                      "measured before is in {}",
-                                      count_, display_name(pool_.notes())));
+      session_.out().note(
+          fmt::format("going on with the {} objects that are there; what was "
+                      "measured before is in {}",
+                      count_, display_name(pool_.notes())));
     }
     if (!session_.out().json()) session_.out().write(scale_heading());
     bool last = false;
@@ -121,7 +122,7 @@ class ScaleRun {
 
   // Objects are put in the order of their numbers, so those that are there are the first ones.
   Status find_count() {
-    std::uint64_t there = 0;  // at least
+    std::uint64_t there = 0;   // at least
     std::uint64_t beyond = 1;  // at most, but for what is not looked at yet
     for (;;) {
       HEXAD_TRY_ASSIGN(const bool found, is_there(beyond - 1));
@@ -167,7 +168,6 @@ class ScaleRun {
     window.traffic = Traffic::of(store()).since(traffic_before);
     window.not_stored = system_.traffic().skipped + system_.traffic().punched - zeros_before;
     window.objects = count_;
-    HEXAD_TRY_ASSIGN(window.space, store().space());
     HEXAD_TRY_ASSIGN(window.memory, anonymous_memory());
     window.disk = pool_.disk_bytes();
     return window;
@@ -240,6 +240,9 @@ class ScaleRun {
     began = session_.clock().now();
     HEXAD_TRY(open());
     result.after_closing_s = seconds(session_.clock().now() - began);
+    began = session_.clock().now();
+    HEXAD_TRY_ASSIGN(result.space, store().space());
+    result.space_s = seconds(session_.clock().now() - began);
     return result;
   }
 
@@ -296,8 +299,7 @@ class BenchScale final : public Verb {
     if (arguments_->given("--room")) wish.room = room_;
     if (arguments_->given("--seed")) wish.seed = seed_;
     wish.no_fast = no_fast_;
-    HEXAD_TRY_ASSIGN(const ScalePool pool,
-                     ScalePool::open(absolute_path(folder_), wish, *system));
+    HEXAD_TRY_ASSIGN(const ScalePool pool, ScalePool::open(absolute_path(folder_), wish, *system));
     HEXAD_TRY(ScaleRun(session, *system, pool, options_).run());
     return kExitOk;
   }
@@ -308,8 +310,8 @@ class BenchScale final : public Verb {
       return Error{ErrorCode::kInvalidArgument, what, "See: hexad bench scale --help"};
     };
     if (options_.objects == 0 || options_.objects > ScaleShape::kMaxRoom) {
-      return wrong(fmt::format("--objects: {} is not from 1 to {}", options_.objects,
-                               ScaleShape::kMaxRoom));
+      return wrong(
+          fmt::format("--objects: {} is not from 1 to {}", options_.objects, ScaleShape::kMaxRoom));
     }
     if (arguments_->given("--room") && room_ > ScaleShape::kMaxRoom) {
       return wrong(fmt::format("--room: {} is more than {}", room_, ScaleShape::kMaxRoom));
