@@ -123,7 +123,7 @@ std::string scale_heading() {
 std::string scale_line(const ScaleWindow& window) {
   const auto per_put = [&](std::uint64_t bytes) { return ratio(bytes, window.puts); };
   const std::map<std::string, std::uint64_t> written = causes(window.traffic);
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{:>12} {:>8.0f} {:>7.1f} | {:>6.0f} {:>6.0f} | {:>6.0f} {:>6.0f} | {:>6.0f} {:>6.0f} "
       "{:>6.1f} {:>6.1f} {:>6.1f} {:>6.1f} | {:>8.1f} {:>9.1f}\n",
       window.objects, window.put_s > 0 ? static_cast<double>(window.puts) / window.put_s : 0,

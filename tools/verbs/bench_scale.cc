@@ -109,7 +109,7 @@ class ScaleRun {
   }
 
   Status close() {
-    const Status closed = store().close();
+    Status closed = store().close();
     opened_.reset();
     return closed;
   }
@@ -193,7 +193,7 @@ class ScaleRun {
       if (status.ok()) status = committer.submit();
       progress.advance(together * zeros.size(), together);
     }
-    const Status finished = committer.finish();
+    Status finished = committer.finish();
     window.put_s = seconds(session_.clock().now() - started);
     window.puts = committer.acknowledged().objects;
     count_ = begin + window.puts;
