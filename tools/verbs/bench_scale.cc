@@ -117,7 +117,7 @@ class ScaleRun {
   Store& store() { return opened_->store; }
 
   Result<bool> is_there(std::uint64_t index) {
-    return store().exists(session_.collection(), scale_object_name(pool_.shape().seed, index));
+    return store().exists(kDefaultCollection, scale_object_name(pool_.shape().seed, index));
   }
 
   // Objects are put in the order of their numbers, so those that are there are the first ones.
@@ -185,7 +185,7 @@ class ScaleRun {
     for (std::uint64_t next = begin; next < end && status.ok() && !interrupted();) {
       const std::uint64_t together = std::min(ScaleShape::kTogether, end - next);
       for (std::uint64_t i = 0; i < together && status.ok(); ++i, ++next) {
-        committer.transaction().put_borrowed(session_.collection(),
+        committer.transaction().put_borrowed(kDefaultCollection,
                                              scale_object_name(pool_.shape().seed, next), zeros,
                                              Hint::kIncompressible);
         status = committer.added({1, zeros.size(), 0});
@@ -206,7 +206,7 @@ class ScaleRun {
       const std::string got = scale_object_name(pool_.shape().seed, rng_.below(count_));
       const io::Nanos get_began = session_.clock().now();
       HEXAD_TRY_ASSIGN(const std::uint64_t bytes,
-                       store().read(session_.collection(), got, 0, read_.bytes()));
+                       store().read(kDefaultCollection, got, 0, read_.bytes()));
       window.get.add(static_cast<std::uint64_t>(session_.clock().now() - get_began));
       if (bytes != read_.size() || !is_zero(read_)) {
         return Error{ErrorCode::kConflict, got + " has other bytes than were put",
@@ -214,7 +214,7 @@ class ScaleRun {
       }
       const std::string asked = scale_object_name(pool_.shape().seed, rng_.below(count_));
       const io::Nanos stat_began = session_.clock().now();
-      HEXAD_TRY(store().stat(session_.collection(), asked).status());
+      HEXAD_TRY(store().stat(kDefaultCollection, asked).status());
       window.stat.add(static_cast<std::uint64_t>(session_.clock().now() - stat_began));
     }
     return {};
