@@ -384,11 +384,12 @@ class Bench(PoolTest):
             self.assertEqual(result["operations"] % 7, 0)
             self.assertGreaterEqual(result["counters"]["txc_count"] * 7, result["operations"])
             self.assertLess(result["counters"]["txc_count"], result["operations"] / 2)
-        # The last one has what is left.
+        # The last one has what is left. The store may commit something of its own beside them.
         deleted = self.ok("bench", "run", self.pool, "--rw", "delete", *moment[:-3], "--runtime", "60",
                           "--json").json
         self.assertEqual(deleted["operations"], 100)
-        self.assertEqual(deleted["counters"]["txc_count"], 15)
+        self.assertGreaterEqual(deleted["counters"]["txc_count"], 15)
+        self.assertLess(deleted["counters"]["txc_count"], 50)
 
     def test_bench_runs_the_jobs_of_a_file(self):
         jobs = self.write("jobs", b"[global]\nobjects=10\nruntime=0.1\n"
