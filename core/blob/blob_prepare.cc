@@ -31,7 +31,9 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
   }
 
   PreparedBlob prepared;
-  if (form == Form::kOwnStripe || stored.size() >= shape_.private_threshold) {
+  const bool own = form == Form::kOwnStripe ||
+                   (form == Form::kBySize && stored.size() >= shape_.private_threshold);
+  if (own) {
     HEXAD_TRY_ASSIGN(prepared, code(stored));
   } else {
     const RecordShape& record = shape_.record;

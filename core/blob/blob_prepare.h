@@ -52,10 +52,11 @@ class BlobPreparer {
       : shape_(shape), codec_(codec), compressor_(compressor) {}
 
   // `raw`: 1 to kPageSpan bytes. Any thread. Order of transforms: compress, cut and pad with zeros,
-  // checksum, encode. A blob below the store's private_threshold stays young, unless kOwnStripe.
+  // checksum, encode. A blob below the store's private_threshold stays young, unless kOwnStripe;
+  // one that is kShared does whatever its size.
   // `copies`: where the bytes of a young one are kept beside others; null: alone.
   // Errors: those of compression and coding; never for lack of gain.
-  enum class Form : std::uint8_t { kBySize, kOwnStripe };
+  enum class Form : std::uint8_t { kBySize, kOwnStripe, kShared };
   Result<PreparedBlob> prepare(ByteView raw, compression::Hint hint,
                                const compression::Policy& policy, Form form = Form::kBySize,
                                SharedCopies* copies = nullptr) const;

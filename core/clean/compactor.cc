@@ -82,7 +82,8 @@ Status Compactor::add(const Candidate& at, const CompactPlan& plan, Pieces& piec
     const CompactPiece& piece = plan.pieces[i];
     HEXAD_TRY_ASSIGN(
         PreparedBlob prepared,
-        parts_.preparer.prepare(raw[i], compression::Hint::kNone, policy_for(piece.algorithm)));
+        parts_.preparer.prepare(raw[i], compression::Hint::kNone, policy_for(piece.algorithm),
+                                BlobPreparer::Form::kShared));
     YoungBlob& young = stored.emplace_back();
     young.place.lsn = written;
     young.stored = std::move(prepared.stored);

@@ -38,6 +38,7 @@ StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   shape.log_block = survey.label.layout.block_of_log();
   shape.unit = survey.label.layout.unit;
   shape.data_devices = root.data_device_count();
+  shape.private_threshold = own_stripe_from(shape.unit, shape.k());
   shape.max_pack_units = pack_units(shape.unit, shape.k(), survey.label.layout.slab_units);
   return shape;
 }

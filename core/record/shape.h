@@ -1,6 +1,7 @@
 // The parameters of an open store that the data path computes with; constant while it is open.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/ids.h"
@@ -17,7 +18,7 @@ struct StoreShape {
   std::uint32_t log_block = 4096;  // of the log's blocks: the largest of all devices
   std::uint64_t unit = 4096;       // min_alloc, bytes
   std::uint32_t data_devices = 6;
-  // Blobs of fewer stored bytes share pack stripes; 0: none does.
+  // Blobs of fewer stored bytes share pack stripes; 0: none does. own_stripe_from().
   std::uint64_t private_threshold = 256 << 10;
   std::uint32_t max_pack_units = 1;  // of one cell of a pack stripe
 
@@ -25,6 +26,13 @@ struct StoreShape {
   std::uint32_t m() const { return profile.m; }
   std::uint32_t cells() const { return profile.k + profile.m; }
 };
+
+// Stored bytes from which on a blob has a stripe of its own: four stripes of one unit, so that at
+// most a fifth of it is empty. What has one is never moved when others are overwritten. From 256
+// KiB on that is so whatever the unit.
+constexpr std::uint64_t own_stripe_from(std::uint64_t unit, std::uint32_t k) {
+  return std::clamp<std::uint64_t>(4 * unit * k, 64 << 10, 256 << 10);
+}
 
 // Which slot of its zone holds data cell 0 of the stripe that starts at `unit`; role r is on slot
 // (r + rotation) mod cells. A function of the address alone, so that nothing has to be stored.
