@@ -146,7 +146,10 @@ void Engine::make_jobs() {
   index_job_ = std::make_unique<IndexJob>(IndexJob::Parts{
       *parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
       [this] { return parts_.runs->set(); }, *parts_.counters, checkpointer_->mutex(),
-      std::move(parts_.unverified_index), parts_.runs_writer, parts_.resident.get()});
+      std::move(parts_.unverified_index), parts_.runs_writer, parts_.resident.get(),
+      [this] {
+        return check_index_directory(parts_.index_directory, parts_.shape->uuid, *parts_.system);
+      }});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),

@@ -104,7 +104,7 @@ bool IndexJob::is_too_large_yet() const {
 // and no more than they can ever need soon.
 void IndexJob::end_rebuild(const Error& error) {
   rebuild_.reset();
-  if (error.code != ErrorCode::kNoSpace) return;
+  if (error.code != ErrorCode::kNoSpace || !check_directory().ok()) return;
   parts_.indexes->remove(parts_.directory).ignore();
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return;
@@ -148,6 +148,7 @@ void IndexJob::put_blocks_off() {
 
 Result<bool> IndexJob::rebuild_some() {
   if (rebuild_ == nullptr) {
+    HEXAD_TRY(check_directory());
     HEXAD_TRY(parts_.indexes->remove(parts_.directory));
     HEXAD_TRY_ASSIGN(std::unique_ptr<kv::Index> fresh,
                      parts_.indexes->open(parts_.directory, parts_.uuid, io::OpenMode::kReadWrite));

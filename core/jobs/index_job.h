@@ -43,6 +43,9 @@ class IndexJob : public Job {
     std::optional<std::string> writer = {};
     // Gets the room of an index that does not fit; or null.
     kv::ResidentPieces* resident = nullptr;
+    // Asked before anything in the directory is removed or made: an error says whose it is by now.
+    // Empty: it stays the store's.
+    std::function<Status()> is_ours = {};
   };
   explicit IndexJob(Parts parts) : parts_(std::move(parts)) {}
 
@@ -62,6 +65,7 @@ class IndexJob : public Job {
   // A bit more of it. True: there is more to copy.
   Result<bool> rebuild_some();
   void end_rebuild(const Error& error);
+  Status check_directory() const { return parts_.is_ours ? parts_.is_ours() : Status(); }
   bool is_too_large_yet() const;
   void give_blocks();
   // Blocks that have ended give their room back, and get it again at a later checkpoint.

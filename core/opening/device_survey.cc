@@ -14,12 +14,17 @@ namespace hexad::core {
 
 namespace {
 
+// What is said of a device's bytes mostly has its name already.
+Error named(const Error& error, const std::string& path) {
+  return error.message.starts_with(path + ": ") ? error : error.with_context(path);
+}
+
 // Of a device that could be opened: its label and roots, or a problem.
 void read_headers(SurveyedDevice& found) {
   const std::string& path = found.path;
   Result<alloc::LabelCopy> label = alloc::read_label(*found.device);
   if (!label.ok()) {
-    found.problem = label.error().with_context(path);
+    found.problem = named(label.error(), path);
     return;
   }
   found.label = std::move(label->label);
@@ -27,7 +32,7 @@ void read_headers(SurveyedDevice& found) {
   Result<std::vector<alloc::Root>> roots =
       alloc::read_roots({found.device.get(), found.label->layout.device_size}, &found.bad_roots);
   if (!roots.ok()) {
-    found.problem = roots.error().with_context(path);
+    found.problem = named(roots.error(), path);
     return;
   }
   found.roots = std::move(roots).value();
@@ -133,8 +138,10 @@ Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable un
         "other devices alone, with --device.";
   }
   if (lasting) {
+    const bool said = error.hint.find("for reading only") != std::string::npos;
     error.hint += std::string(error.hint.empty() ? "" : " ") +
-                  "Or open the pool for reading only. Or give the device up: "
+                  (said ? "" : "Or open the pool for reading only. ") +
+                  "Or give the device up: "
                   "--lose-unwritable-devices (unwritable_devices = lose).";
   }
   return error;
@@ -245,6 +252,17 @@ SurveyedDevice survey_device(const std::string& path, io::OpenMode mode, io::Sys
   one.push_back(survey_one(path, mode, system));
   check_labels(one);
   return std::move(one.front());
+}
+
+Status check_index_directory(const std::string& index_directory, const Uuid& store,
+                             io::System& system) {
+  const std::string fast = std::filesystem::path(index_directory).parent_path().string();
+  const SurveyedDevice log = survey_device(fast_log_path(fast), io::OpenMode::kLook, system);
+  if (!log.label.has_value() || log.label->store == store) return {};
+  return Error{ErrorCode::kConflict,
+               fast + " belongs to store " + to_string(log.label->store) + " by now, not to " +
+                   to_string(store) + ", which is in use",
+               "Close the store that is in use, and open the pool that is there now."};
 }
 
 SurveyedDevice::~SurveyedDevice() {

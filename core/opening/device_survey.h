@@ -57,6 +57,11 @@ struct Survey {
 
 // One path alone: its label and roots, or its problem.
 SurveyedDevice survey_device(const std::string& path, io::OpenMode mode, io::System& system);
+// Whether the fast directory of an index that is in use is the store's still, as far as the log
+// beside it says; where its pool was removed, and another one was made at the path, it is not.
+// Errors: kConflict.
+Status check_index_directory(const std::string& index_directory, const Uuid& store,
+                             io::System& system);
 // Of labels of two devices of one store. Errors: kCorruption.
 Status check_same_shape(const alloc::Label& first, const alloc::Label& other);
 // What is shown as DeviceStatus::state of a device that is judged so.

@@ -88,6 +88,32 @@ TEST_CASE(
   CHECK(w.counters.since_open(CounterId::kIndexesRebuilt) == 1);
 }
 
+TEST_CASE("index job: a directory that is another store's by now is not touched") {
+  World w;
+  { REQUIRE(w.open() != nullptr); }
+  bool ours = false;
+  IndexJob::Parts parts{w.index,
+                        w.home.get(),
+                        w.directory_,
+                        kv::testing::run_store(),
+                        [&] { return w.index.runs(); },
+                        w.counters,
+                        w.checkpoints};
+  parts.is_ours = [&]() -> Status {
+    if (ours) return {};
+    return Error{ErrorCode::kConflict, "another store has it", ""};
+  };
+  IndexJob job(std::move(parts));
+  REQUIRE(job.want());
+  CHECK(job.step().status().error().code == ErrorCode::kConflict);
+  CHECK_FALSE(w.index.has_fast());
+  CHECK(w.home->open("index", kv::testing::run_store(), io::OpenMode::kReadOnly).ok());
+  ours = true;
+  REQUIRE(job.want());
+  World::finish(job);
+  CHECK(w.index.has_fast());
+}
+
 // Indexes do not fit, however much room there is said to be.
 class NarrowHome final : public kv::IndexHome {
  public:

@@ -142,6 +142,34 @@ TEST_CASE("device_survey: devices that are refused to this user are there all th
 }
 
 // Two that open a store at once used to lock some of the devices each, and both were refused.
+TEST_CASE("device_survey: a device that is none is named once") {
+  StoreFixture fixture;
+  REQUIRE(fixture.memory.create_device("empty", 8_MiB).ok());
+  const SurveyedDevice found = survey_device("empty", io::OpenMode::kReadOnly, fixture.memory);
+  REQUIRE(found.problem.has_value());
+  CHECK(found.problem->message == "empty: not a hexad device");
+}
+
+TEST_CASE("device_survey: whose the directory of an index is, the log beside it says") {
+  StoreFixture fixture;
+  const std::string index = fixture.pool.fast_directories[0] + "/index";
+  const auto uuid_of = [&] { return fixture.open().status().uuid; };
+  const Uuid ours = uuid_of();
+  CHECK(check_index_directory(index, ours, fixture.memory).ok());
+  // The pool has gone, and another one is there.
+  FormatOptions again = hexad::testing::small_format();
+  again.devices = fixture.pool.devices;
+  again.fast_directories = fixture.pool.fast_directories;
+  again.force = true;
+  REQUIRE(Store::format(again, &fixture.memory).ok());
+  const Status not_ours = check_index_directory(index, ours, fixture.memory);
+  REQUIRE(code_of(not_ours) == ErrorCode::kConflict);
+  CHECK_THAT(not_ours.error().message, Catch::Contains(to_string(uuid_of())));
+  CHECK(check_index_directory(index, uuid_of(), fixture.memory).ok());
+  // Without a log nobody says.
+  CHECK(check_index_directory("elsewhere/index", ours, fixture.memory).ok());
+}
+
 TEST_CASE("device_survey: behind a device that is in use none is opened") {
   StoreFixture fixture;
   Watched system(fixture.memory);
