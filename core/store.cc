@@ -288,8 +288,10 @@ Status Store::bring_back_device(DeviceId device, const std::string& path) {
 Result<DeviceId> Store::replace_device(const Replacement& replacement) {
   return call(*engine_, [&] { return engine_->replace_device(replacement); });
 }
-Result<DeviceId> Store::add_device(const std::string& path) {
-  return call(*engine_, [&] { return engine_->add_device(path); });
+Result<DeviceId> Store::add_device(
+    const std::string& path,
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
+  return call(*engine_, [&] { return engine_->add_device(path, {}, progress); });
 }
 Status Store::drain_device(DeviceId device) {
   return call(*engine_, [&] { return engine_->drain_device(device); });

@@ -61,7 +61,8 @@ class Store {
   //
   // Errors: kInvalidArgument (options; the devices' physical block), kAlreadyExists (a device or
   // directory carries something else), kTooBig (too many devices or fast directories for the
-  // label), kBusy, kNoSpace, kIo, and others of the operating system.
+  // label), kClosed (FormatOptions::progress), kBusy, kNoSpace, kIo, and others of the operating
+  // system.
   static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr,
                                         FormatReport* report = nullptr);
 
@@ -467,15 +468,18 @@ class Store {
   // Takes a device into the store that it has not had, one more than before, and returns its
   // number. `path`: of the device; a file that is not there is made, of the size of the largest
   // data device. What is there already is not spread over it at once: the store moves slabs in the
-  // background, or move_slabs() does. Durable when it returns.
+  // background, or move_slabs() does. Durable when it returns. `progress`: as
+  // FormatOptions::progress, while the device is made ready; it must not call the store.
   //
   // Errors, and the store is as it was: kAlreadyExists (the path holds something else, or is a
   // device of the store), kNoSpace (too small for a slab), kInvalidArgument (its blocks are larger
   // than those the store is laid out for), kTooBig (too many devices), kBusy (another process has
   // it), kUnavailable (m data devices are lost or behind; or this one does not answer, and has been
-  // given up after device_patience), kReadOnly, kClosed, kUnsupported (a store in memory), those of
-  // the device and of checkpoint().
-  Result<DeviceId> add_device(const std::string& path);
+  // given up after device_patience), kReadOnly, kClosed (close(), `progress`), kUnsupported (a
+  // store in memory), those of the device and of checkpoint().
+  Result<DeviceId> add_device(
+      const std::string& path,
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
   // From now on nothing more is put on the device, and what lies there is moved to others, in the
   // background or by move_slabs(); it serves until that is done. Of one that is lost, what lay
   // there gets room on others, and is built again there from the rest of each stripe, in the

@@ -55,6 +55,11 @@ struct FormatOptions {
   std::vector<std::string> fast_directories;
   // True: overwrite devices that carry another file system, or another store, instead of refusing.
   bool force = false;
+  // Called while devices are made ready, many times per second, on the calling thread: bytes of
+  // their logs that are zeros by now, and of those that are to be. False: end it, and what was made
+  // is gone again; the message says of how many devices what they held before is gone, too. Empty:
+  // go on.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 
   // k, m and the code; 4+2 and Vandermonde of ISA-L by default. m = 0, no parity: for devices that
   // are redundant themselves.
@@ -259,9 +264,9 @@ struct Replacement {
   std::string path;     // of the new one; a file that is not there is made
   // What is copied from one that answers, in bytes per second at most; 0: as fast as it goes.
   std::uint64_t rate = 0;
-  // Called while one that answers is copied, many times per second, on the calling thread: bytes
-  // that have been copied, and those that are to be in all. False: end it, and nothing has changed.
-  // Empty: go on.
+  // Called while the new one is made ready and one that answers is copied, many times per second,
+  // on the calling thread: bytes that have been copied, and those that are to be in all. False,
+  // once: end it. Empty: go on.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 };
 

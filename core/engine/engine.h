@@ -133,10 +133,12 @@ class Engine : public InternalCommits {
   // one that answers. Or only what begins it: then slabs are to be moved off that, and it is to be
   // removed.
   Result<DeviceId> replace_device(const Replacement& replacement);
-  Result<DeviceId> begin_replacement(DeviceId device, const std::string& path);
+  Result<DeviceId> begin_replacement(const Replacement& replacement);
   // engine_devices.cc, so to move_slabs(). `accept`: as AddedTo has it.
   using AcceptLayout = std::function<Status(const alloc::DeviceLayout&)>;
-  Result<DeviceId> add_device(const std::string& path, const AcceptLayout& accept = {});
+  Result<DeviceId> add_device(
+      const std::string& path, const AcceptLayout& accept = {},
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
   Status drain_device(DeviceId device);
   Status undrain_device(DeviceId device);
   Status remove_device(DeviceId device);
@@ -402,11 +404,11 @@ class Engine : public InternalCommits {
 
   // engine_replace.cc
   struct Former;
-  Result<DeviceId> replace_fast(DeviceId id, const std::string& directory);
-  Result<DeviceId> take_place(DeviceId id, const std::string& path);
+  Result<DeviceId> replace_fast(const Replacement& replacement);
+  Result<DeviceId> take_place(const Replacement& replacement, const std::string& path);
   Result<AddedTo> in_place_of(DeviceId id, const std::string& path);
   void give_back_place(DeviceId id, Former former);
-  Result<DeviceId> add_beside(DeviceId id, const std::string& path);
+  Result<DeviceId> add_beside(const Replacement& replacement);
   Status move_off(const Replacement& replacement, DeviceId by);
   Status remove_emptied(const Replacement& replacement, DeviceId by);
 

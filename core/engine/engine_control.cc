@@ -101,7 +101,7 @@ Status Engine::start_control() {
   };
   work.add_device = [this](const std::string& path) { return add_device(path); };
   work.replace_device = [this](DeviceId device, const std::string& path) {
-    return begin_replacement(device, path);
+    return begin_replacement({device, path});
   };
   work.drain_device = [this](DeviceId device) { return drain_device(device); };
   work.undrain_device = [this](DeviceId device) { return undrain_device(device); };

@@ -77,7 +77,9 @@ Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
 }
 
 // AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
-Result<DeviceId> Engine::add_device(const std::string& path, const AcceptLayout& accept) {
+Result<DeviceId> Engine::add_device(
+    const std::string& path, const AcceptLayout& accept,
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
   HEXAD_TRY(writable());
   const io::Lock one(return_mutex_);
   Members& members = *parts_.members;
@@ -91,6 +93,7 @@ Result<DeviceId> Engine::add_device(const std::string& path, const AcceptLayout&
   }
   to.file_size = round_up(to.file_size, kFileBlock);
   to.accept = accept;
+  to.progress = progress;
   // So that it is given up when it does not answer, as a member would be.
   to.under_way = [this](io::Device* device) {
     const io::Lock lock(new_mutex_);

@@ -35,8 +35,17 @@ struct Engine::Former {
   DeviceHistory::Past past;
 };
 
-Result<DeviceId> Engine::replace_device(const Replacement& replacement) {
-  HEXAD_TRY_ASSIGN(const DeviceId by, begin_replacement(replacement.device, replacement.path));
+Result<DeviceId> Engine::replace_device(const Replacement& given) {
+  Replacement replacement = given;
+  // Whoever has ended it once is not asked again.
+  bool ended = false;
+  if (given.progress) {
+    replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+      ended = ended || !given.progress(done, total);
+      return !ended;
+    };
+  }
+  HEXAD_TRY_ASSIGN(const DeviceId by, begin_replacement(replacement));
   if (by == replacement.device) return by;
   const Status moved = move_off(replacement, by);
   want_moves();  // of the background, which may have stood back
@@ -45,8 +54,10 @@ Result<DeviceId> Engine::replace_device(const Replacement& replacement) {
   return by;
 }
 
-Result<DeviceId> Engine::begin_replacement(DeviceId id, const std::string& path) {
+Result<DeviceId> Engine::begin_replacement(const Replacement& replacement) {
   HEXAD_TRY(writable());
+  const DeviceId id = replacement.device;
+  const std::string& path = replacement.path;
   const Members& members = *parts_.members;
   {
     const io::Lock one(return_mutex_);
@@ -59,27 +70,29 @@ Result<DeviceId> Engine::begin_replacement(DeviceId id, const std::string& path)
     if (path.empty()) {
       return Error{ErrorCode::kInvalidArgument, "no path of a device is given", "Name its path."};
     }
-    if (member.role != alloc::DeviceRole::kData) return replace_fast(id, path);
-    if (!members.usable(id)) return take_place(id, path);
+    if (member.role != alloc::DeviceRole::kData) return replace_fast(replacement);
+    if (!members.usable(id)) return take_place(replacement, path);
     if (member.path == path) return id;  // it has been replaced before
     if (members.is_behind(id)) {
       return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is given what it missed",
                    "Wait until it has that: hexad device catch-up."};
     }
   }
-  return add_beside(id, path);
+  return add_beside(replacement);
 }
 
 // --- one that is lost ---
 
 // The log is copied to the new place, from others that have it; what holds its copy meanwhile is
 // chosen as in any change of membership.
-Result<DeviceId> Engine::replace_fast(DeviceId id, const std::string& directory) {
+Result<DeviceId> Engine::replace_fast(const Replacement& replacement) {
+  const DeviceId id = replacement.device;
+  const std::string& directory = replacement.path;
   const Members& members = *parts_.members;
   const std::string path = fast_log_path(directory);
   if (members.usable(id) && members.find(id)->path == path) return id;
   HEXAD_TRY_ASSIGN(const std::vector<std::string> made, parts_.system->make_directory(directory));
-  Result<DeviceId> taken = take_place(id, path);
+  Result<DeviceId> taken = take_place(replacement, path);
   if (taken.ok()) return taken;
   for (auto at = made.rbegin(); at != made.rend(); ++at) {
     parts_.system->remove_directory(*at).ignore();
@@ -133,8 +146,10 @@ Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
 // Under return_mutex_. Whatever fails before a root names the new device, the former one has the
 // number and everything that it had, and no handle of the new one has any more use. A fast device
 // that is in use leaves when the new one is ready.
-Result<DeviceId> Engine::take_place(DeviceId id, const std::string& path) {
-  HEXAD_TRY_ASSIGN(const AddedTo to, in_place_of(id, path));
+Result<DeviceId> Engine::take_place(const Replacement& replacement, const std::string& path) {
+  const DeviceId id = replacement.device;
+  HEXAD_TRY_ASSIGN(AddedTo to, in_place_of(id, path));
+  to.progress = replacement.progress;
   Members& members = *parts_.members;
   HEXAD_TRY_ASSIGN(AddedDevice made, make_added_device(path, to, *parts_.system));  // RP1
   const bool answers = members.usable(id);
@@ -229,7 +244,9 @@ void Engine::give_back_place(DeviceId id, Former former) {
 
 // The new one is one more, and the one that goes is drained. What an attempt before has done of
 // that, as far as can be told, is done.
-Result<DeviceId> Engine::add_beside(DeviceId id, const std::string& path) {
+Result<DeviceId> Engine::add_beside(const Replacement& replacement) {
+  const DeviceId id = replacement.device;
+  const std::string& path = replacement.path;
   const Members& members = *parts_.members;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
@@ -264,7 +281,11 @@ Result<DeviceId> Engine::add_beside(DeviceId id, const std::string& path) {
                      describe_device(id),
                  "Give a larger device, or add another one first: hexad device add."};
   };
-  HEXAD_TRY_ASSIGN(const DeviceId by, add_device(path, enough));
+  const auto nothing_copied = [&](std::uint64_t, std::uint64_t) {
+    const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
+    return !replacement.progress || replacement.progress(0, space().slots_on(id) * slab);
+  };
+  HEXAD_TRY_ASSIGN(const DeviceId by, add_device(path, enough, nothing_copied));
   if (const Status drained = drain_device(id); !drained.ok()) {
     Error error = drained.error();
     error.message += "; " + path + " has become device " + std::to_string(by) + " of the store";

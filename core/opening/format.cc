@@ -195,6 +195,25 @@ void choose_sizes(const FormatOptions& options, const Blocks& blocks, std::uint6
   }
 }
 
+// Asked between steps that may last; FormatOptions::progress.
+Status go_on(const FormatOptions& options, const std::vector<NewDevice>& targets,
+             std::uint64_t done = 0) {
+  if (!options.progress) return {};
+  std::uint64_t total = 0;
+  for (const NewDevice& target : targets) total += target.layout.log_size;
+  if (options.progress(done, total)) return {};
+  const auto begun = std::count_if(targets.begin(), targets.end(), [](const NewDevice& target) {
+    return target.begun && !target.created;
+  });
+  return Error{
+      ErrorCode::kClosed,
+      "the store was not made: it was ended by the caller, and " +
+          (begun == 0 ? std::string("no device has changed")
+                      : "what " + std::to_string(begun) + " of " + std::to_string(targets.size()) +
+                            " devices held before is gone"),
+      ""};
+}
+
 Status create_missing(const FormatOptions& options, io::System& system,
                       std::vector<NewDevice>& targets, Made& made) {
   for (const std::string& directory : options.fast_directories) {
@@ -203,6 +222,7 @@ Status create_missing(const FormatOptions& options, io::System& system,
   }
   for (NewDevice& target : targets) {
     if (target.device != nullptr) continue;
+    HEXAD_TRY(go_on(options, targets));
     HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, target.size));
     target.created = true;
   }
@@ -293,9 +313,11 @@ Status grow_logs(std::vector<NewDevice>& targets) {
 }
 
 // Files that were there may be sparse: with all their room now, no write lacks it later.
-Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
+Status reserve_all(const FormatOptions& options, const std::vector<NewDevice>& targets,
+                   Made& made) {
   std::vector<std::string> unsure;
   for (const NewDevice& target : targets) {
+    HEXAD_TRY(go_on(options, targets));
     HEXAD_TRY_ASSIGN(const io::Device::Room room,
                      target.device->reserve_room(0, target.device->geometry().size));
     if (room != io::Device::Room::kSure) unsure.push_back(target.path);
@@ -342,11 +364,21 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     made.index = index;
     HEXAD_TRY(indexes->open(index, store, io::OpenMode::kReadWrite).status());
   }
+  HEXAD_TRY(go_on(options, targets));
+  std::uint64_t zeros = 0;
   for (NewDevice& target : targets) {
     target.begun = true;
     if (!target.created) HEXAD_TRY(alloc::clear_ends({target.device.get(), target.size}));
-    HEXAD_TRY(kv::format_log_area(
-        {target.device.get(), target.layout.log_offset, target.layout.log_size}));
+    Status ended;
+    const Status formatted =
+        kv::format_log_area({target.device.get(), target.layout.log_offset, target.layout.log_size},
+                            [&](std::uint64_t done) {
+                              ended = go_on(options, targets, zeros + done);
+                              return ended.ok();
+                            });
+    HEXAD_TRY(ended);
+    HEXAD_TRY(formatted);
+    zeros += target.layout.log_size;
     HEXAD_TRY(alloc::write_root({target.device.get(), target.layout.device_size}, root));
   }
   for (DeviceId id = 0; id < targets.size(); ++id) {
@@ -397,7 +429,7 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
   made.report.min_alloc = targets.front().layout.unit;
   HEXAD_TRY(grow_logs(targets));
-  HEXAD_TRY(reserve_all(targets, made));
+  HEXAD_TRY(reserve_all(options, targets, made));
   return write_all(options, description, system, indexes, targets, made);
 }
 

@@ -122,7 +122,7 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
   if (added && !created) HEXAD_TRY(device.reserve_room(0, device.geometry().size).status());
   const DeviceId id = added ? to.root.next_device : to.in_place_of->device;
   const alloc::Label label = new_label(to.label, id, layout, system, to.role);
-  HEXAD_TRY(make_ready(device, label, &to.root));
+  HEXAD_TRY(make_ready(device, label, &to.root, to.progress));
   member.id = label.device;
   member.uuid = label.device_uuid;
   member.role = label.role;
@@ -203,10 +203,22 @@ alloc::Label new_label(const alloc::Label& like, DeviceId id, const alloc::Devic
   return label;
 }
 
-Status make_ready(io::Device& device, const alloc::Label& label, const alloc::Root* root) {
+Status make_ready(io::Device& device, const alloc::Label& label, const alloc::Root* root,
+                  const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
   const alloc::LaidOutDevice target{&device, label.layout.device_size};
   HEXAD_TRY(alloc::clear_ends(target));
-  HEXAD_TRY(kv::format_log_area({&device, label.layout.log_offset, label.layout.log_size}));
+  const std::uint64_t total = label.layout.log_size;
+  bool ended = false;
+  const Status formatted =
+      kv::format_log_area({&device, label.layout.log_offset, total}, [&](std::uint64_t done) {
+        ended = progress && !progress(done, total);
+        return !ended;
+      });
+  if (ended) {
+    return Error{ErrorCode::kClosed,
+                 device.name() + ": ended by the caller before the device was ready", ""};
+  }
+  HEXAD_TRY(formatted);
   if (root != nullptr) HEXAD_TRY(alloc::write_root(target, *root));
   return alloc::write_label(device, label);
 }

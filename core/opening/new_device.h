@@ -41,8 +41,11 @@ alloc::Label new_label(const alloc::Label& like, DeviceId id, const alloc::Devic
                        io::System& system, alloc::DeviceRole role = alloc::DeviceRole::kData);
 
 // What was there is gone, the log area is empty, the label comes last: without it the device is
-// nobody's. `root`: that it shows from now on; null: none. Errors: those of the device.
-Status make_ready(io::Device& device, const alloc::Label& label, const alloc::Root* root);
+// nobody's. `root`: that it shows from now on; null: none. `progress`: as FormatOptions::progress.
+// Errors: kClosed (`progress`), those of the device.
+Status make_ready(
+    io::Device& device, const alloc::Label& label, const alloc::Root* root,
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
 
 // A new device in the place of one that has left, whose number it gets.
 struct InPlaceOf {
@@ -66,6 +69,8 @@ struct AddedTo {
   // Told of the device before anything is asked of it that may wait without limit, and of null when
   // all that is over. Then it is open still. Empty: nobody wants to know.
   std::function<void(io::Device*)> under_way;
+  // As FormatOptions::progress, while it is made ready.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 
 struct AddedDevice {

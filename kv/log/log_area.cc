@@ -33,7 +33,7 @@ Status check_log_area(const LogArea& area, std::uint32_t block_size) {
   return {};
 }
 
-Status format_log_area(const LogArea& area) {
+Status format_log_area(const LogArea& area, const std::function<bool(std::uint64_t bytes)>& go_on) {
   HEXAD_TRY(check_log_area(
       area, area.device == nullptr
                 ? 512
@@ -41,6 +41,10 @@ Status format_log_area(const LogArea& area) {
   const std::uint64_t piece = std::min<std::uint64_t>(area.size, 4u << 20);
   const AlignedBuffer zeros = AlignedBuffer::zeroed(piece);
   for (std::uint64_t done = 0; done < area.size;) {
+    if (go_on && !go_on(done)) {
+      return Error{ErrorCode::kClosed, "log area " + area.to_string() + ": ended by the caller",
+                   ""};
+    }
     const std::uint64_t length = std::min(piece, area.size - done);
     HEXAD_TRY(area.device->write(area.offset + done, zeros.bytes().first(length),
                                  io::WriteMode::kCached, io::IoCause::kZero));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -24,8 +25,10 @@ struct LogArea {
 Status check_log_area(const LogArea& area, std::uint32_t block_size);
 
 // Fills the area with zeros in large writes and flushes the device: no block of an older store or
-// of an older membership is left. Returns after the flush. Errors: kInvalidArgument (outside the
-// device), what the device reports.
-Status format_log_area(const LogArea& area);
+// of an older membership is left. Returns after the flush. `go_on`: asked before each write, with
+// the bytes that are zeros by then; false ends it. Errors: kInvalidArgument (outside the device),
+// kClosed (`go_on`), what the device reports.
+Status format_log_area(const LogArea& area,
+                       const std::function<bool(std::uint64_t bytes)>& go_on = {});
 
 }  // namespace hexad::kv

@@ -23,6 +23,9 @@ nanobind::dict fsck(StoreHandle& handle, bool deep, bool repair);
 // Store.catch_up(): the same as scrub() with bytes given back so far and missing when it began.
 nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
 
+// Store.add_device(): the number of the new one. Ctrl-C ends it while the device is made ready.
+DeviceId add_device(StoreHandle& handle, const std::string& path);
+
 // Store.replace_device(): the number of the new device. `progress`: bytes that have been moved off
 // one that answers, and in all.
 DeviceId replace_device(StoreHandle& handle, DeviceId device, const std::string& path,

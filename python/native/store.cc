@@ -119,11 +119,14 @@ nb::list to_list(const std::vector<DeviceHolder>& holders) {
 
 void bind_pools(nb::module_& module) {
   module.def("format", [](const nb::dict& given) {
-    const FormatOptions options = to_format_options(given);
+    FormatOptions options = to_format_options(given);
+    Interruption interruption;
+    options.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
     Result<PoolDescription> pool = [&] {
       const nb::gil_scoped_release unlocked;
       return Store::format(options);
     }();
+    interruption.rethrow();
     return from_pool(take(std::move(pool)));
   });
   module.def("read_pool", [](nb::handle directory) {
@@ -567,8 +570,7 @@ void bind_care(nb::class_<StoreObject>& bound) {
            })
       .def("add_device",
            [](StoreObject& self, nb::handle path) {
-             const std::string where(Text(path, "path").view());
-             return take(self.handle->run([&](Store& store) { return store.add_device(where); }));
+             return add_device(*self.handle, std::string(Text(path, "path").view()));
            })
       .def(
           "replace_device",

@@ -1,5 +1,6 @@
 """Ctrl-C ends long calls between two of their steps, and leaves what they were about as it was."""
 
+import shutil
 import signal
 import threading
 
@@ -112,18 +113,21 @@ def test_ranges_and_views(signal_comes):
         assert view.readonly and len(view) == 1 << 30 and view[-1] == ord("1")
 
 
-def test_fsck(pool):
-    """It ends before it has read all, as the counters say, and the next one finds nothing wrong."""
+@pytest.fixture
+def interrupt():
+    """A call that is interrupted once it says that it has begun; that may come too late."""
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    def interrupted():
-        """Whether fsck was ended by a signal that came when it had begun to read."""
-        main, begun, over = threading.get_ident(), device_bytes(), threading.Event()
+    old = signal.signal(signal.SIGUSR1, stop)
+    main = threading.get_ident()
+
+    def interrupted(call, begun):
+        over = threading.Event()
 
         def send():
-            while device_bytes() == begun and not over.is_set():
+            while not begun() and not over.is_set():
                 pass
             signal.pthread_kill(main, signal.SIGUSR1)
 
@@ -131,16 +135,30 @@ def test_fsck(pool):
         with pytest.raises(KeyboardInterrupt):
             thread.start()
             try:
-                store.fsck(deep=True)
+                call()
             finally:
                 over.set()
                 thread.join()
-        return device_bytes() - begun < whole
 
+    yield interrupted
+    signal.signal(signal.SIGUSR1, old)
+
+
+# A thread may sleep for as long as a call takes.
+TRIES = 20
+
+
+def test_fsck(pool, interrupt):
+    """It ends before it has read all, as the counters say, and the next one finds nothing wrong."""
     with hexad.open(pool) as store:
 
         def device_bytes():
             return store.counters()["device_read_bytes"]
+
+        def ended_early():
+            begun = device_bytes()
+            interrupt(lambda: store.fsck(deep=True), lambda: device_bytes() > begun)
+            return device_bytes() - begun < whole
 
         for i in range(100):
             store.put(f"large/{i}", bytes([i]) * (1 << 20), hint="incompressible")
@@ -148,14 +166,52 @@ def test_fsck(pool):
         before = device_bytes()
         assert store.fsck(deep=True)["errors"] == 0
         whole = device_bytes() - before
-        old = signal.signal(signal.SIGUSR1, stop)
-        try:
-            # A thread may sleep for as long as an fsck takes.
-            assert any(interrupted() for _ in range(20))
-        finally:
-            signal.signal(signal.SIGUSR1, old)
+        assert any(ended_early() for _ in range(TRIES))
         report = store.fsck(deep=True)
         assert report["errors"] == 0 and report["objects_checked"] == 100
+
+
+def test_format_leaves_nothing(tmp_path, interrupt):
+    """Of a pool with logs of some size: to write those takes the time."""
+    path = tmp_path / "pool"
+
+    def ended_early():
+        shutil.rmtree(path, ignore_errors=True)
+        interrupt(
+            lambda: hexad.format(path, devices=6, size="64 MiB", log_size="48 MiB"),
+            (path / "drive5").exists,
+        )
+        return not path.exists()
+
+    assert any(ended_early() for _ in range(TRIES))
+    shutil.rmtree(path, ignore_errors=True)
+    hexad.format(path, devices=6, size="64 MiB")
+    hexad.open(path).close()
+
+
+def test_adding_a_device(tmp_path, interrupt):
+    path, new = tmp_path / "pool", tmp_path / "new"
+    hexad.format(path, devices=6, size="64 MiB", log_size="48 MiB")
+    with hexad.open(path) as store:
+        store.put("x", b"1")
+
+        def ended_early():
+            added = len(store.status()["devices"])
+            interrupt(lambda: store.add_device(new), new.exists)
+            return len(store.status()["devices"]) == added
+
+        for _ in range(TRIES):
+            if ended_early():
+                break
+            store.remove_device(store.status()["devices"][-1]["id"])
+            new.unlink()
+        else:
+            pytest.fail("it was never ended")
+        assert not new.exists()
+        with open(path / "hexad.pool", encoding="utf-8") as description:
+            assert str(new) not in description.read()
+        store.add_device(new)
+        assert store.get("x") == b"1" and store.status()["health"] == "ok"
 
 
 def test_the_checksum_of_pieces_is_that_of_the_whole(store):

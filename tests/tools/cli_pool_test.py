@@ -4,6 +4,7 @@
 import os
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -454,6 +455,28 @@ class Making(PoolTest):
         self.assertEqual(self.ok("cat", self.path("new"), "x").raw, compressible)
         stat = self.ok("stat", self.path("new"), "x", "--json").json
         self.assertLess(stat["stored"], len(compressible) // 4)
+
+    def test_ctrl_c_leaves_nothing_of_a_pool_that_was_to_be(self):
+        """It may come too late: a process can sleep for as long as it takes."""
+        last = self.path(f"d{DEVICES - 1}")
+        for _ in range(20):
+            making = subprocess.Popen([HEXAD, *self.make("--log-size", "48MiB")],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while not os.path.exists(last) and making.poll() is None:
+                pass
+            making.send_signal(signal.SIGINT)
+            _, error = making.communicate(timeout=60)
+            if making.returncode == 130 and not os.path.exists(last):
+                break
+            shutil.rmtree(self.path("new"), ignore_errors=True)
+            for number in range(DEVICES):
+                if os.path.exists(self.path(f"d{number}")):
+                    os.unlink(self.path(f"d{number}"))
+        self.assertEqual(making.returncode, 130, error)
+        self.assertIn(b"hexad: interrupted", error)
+        self.assertFalse(os.path.exists(self.path("new")))
+        for number in range(DEVICES):
+            self.assertFalse(os.path.exists(self.path(f"d{number}")))
 
     def test_a_pool_without_a_fast_directory_may_be_given_one_later(self):
         new = self.path("new")

@@ -33,7 +33,11 @@ class DeviceAdd final : public Verb {
     if (interrupted()) return interrupted_error();
     return session.with_store(Access::kReadWrite, [&](Store& store) {
       return add(
-          session, [&] { return store.add_device(path_); },
+          session,
+          [&] {
+            return store.add_device(path_,
+                                    [](std::uint64_t, std::uint64_t) { return !interrupted(); });
+          },
           [&] { return Result<StoreStatus>(store.status()); });
     });
   }

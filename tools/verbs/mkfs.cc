@@ -3,11 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "tools/cli/file.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/pool_paths.h"
 #include "tools/verbs/verbs.h"
 
@@ -84,17 +87,27 @@ class Mkfs final : public Verb {
   }
 
   Result<int> run(Session& session) override {
-    HEXAD_TRY_ASSIGN(const FormatOptions options, format_options());
+    HEXAD_TRY_ASSIGN(FormatOptions options, format_options());
     HEXAD_TRY(refuse_existing());
     NewDirectories made;
     HEXAD_TRY(made.make(absolute_path(pool_)));
     HEXAD_TRY(check_writable());
     FormatReport made_of;
     PoolDescription description;
-    HEXAD_TRY(session.when_free(wait_seconds_, [&]() -> Status {
-      HEXAD_TRY_ASSIGN(description, Store::format(options, nullptr, &made_of));
-      return {};
-    }));
+    {
+      Progress progress(session.out(), session.clock(), "mkfs", 0);
+      std::uint64_t told = 0;
+      options.progress = [&](std::uint64_t done, std::uint64_t total) {
+        progress.set_total(total);
+        progress.advance(done - std::min(done, told));
+        told = std::max(told, done);
+        return !interrupted();
+      };
+      HEXAD_TRY(session.when_free(wait_seconds_, [&]() -> Status {
+        HEXAD_TRY_ASSIGN(description, Store::format(options, nullptr, &made_of));
+        return {};
+      }));
+    }
     for (const std::string& note : made_of.notes) session.out().warn(note);
     made.keep();
     HEXAD_TRY(write_pool(pool_, description));

@@ -352,6 +352,39 @@ TEST_CASE("devices: a file that is not there is made, as large as the largest de
   REQUIRE(world.problem == "");
 }
 
+TEST_CASE("devices: whoever ends the adding of one has the store as it was, and no file") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = start(origin, 6);
+  World world{*system, origin.pool()};
+  system->run([&] {
+    world.open([&](Store& store) {
+      int calls = 0;
+      const auto end_it = [&](std::uint64_t done, std::uint64_t total) {
+        world.expect(done < total, "done with the first call");
+        ++calls;
+        return false;
+      };
+      world.expect_refused(store.add_device("fresh", end_it).status(), ErrorCode::kClosed,
+                           "fresh: ended by the caller");
+      world.expect_refused(store.add_device(kNew, end_it).status(), ErrorCode::kClosed,
+                           "ended by the caller");
+      world.expect(calls == 2, "asked again");
+      world.expect_whole(store, 6);
+      world.expect(!system->open_device("fresh", io::OpenMode::kLook).ok(), "the file is there");
+      world.churn(store, 10);
+      std::uint64_t told = 0;
+      const auto go_on = [&](std::uint64_t, std::uint64_t total) { return (told = total) > 0; };
+      world.expect_ok(store.add_device(kNew, go_on).status(), "add");
+      world.expect(told > 0, "nobody was asked");
+      world.expect_whole(store, 7);
+      world.look_deep(store);
+    });
+    world.pool = with_new(world.pool);
+    world.open([&](Store& store) { world.problem += world.check(store); });
+  });
+  REQUIRE(world.problem == "");
+}
+
 TEST_CASE("devices: one that is draining is given no slabs, says so after a crash, and counts") {
   SimOrigin origin(large_disks(), fill);
   const auto system = start(origin, 7);

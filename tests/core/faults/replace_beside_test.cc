@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/base/thinned.h"
@@ -127,7 +128,18 @@ TEST_CASE("replace open: one that answers: what ends it, and what takes it back"
       Replacement replacement{kGone, kNew};
       replacement.progress = [](std::uint64_t, std::uint64_t) { return false; };
       world.expect_refused(store.replace_device(replacement).status(), ErrorCode::kClosed,
+                           "ended by the caller");
+      world.expect(World::state(store, 7) == "none", "added all the same");
+      world.expect(World::state(store, kGone) == "ok", "drained all the same");
+      // Once is enough.
+      bool ended = false;
+      replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+        world.expect(total > 0 && done <= total, "more than all");
+        return done == 0 || std::exchange(ended, true);
+      };
+      world.expect_refused(store.replace_device(replacement).status(), ErrorCode::kClosed,
                            "is one more of the store");
+      world.expect(ended, "nothing was copied");
       world.expect(World::state(store, kGone) == "draining", World::state(store, kGone));
       world.expect(store.status().faults_tolerated == 2, "tolerance");
       world.expect_ok(store.undrain_device(kGone), "undrain");

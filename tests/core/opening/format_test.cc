@@ -5,6 +5,8 @@
 
 #include <fstream>
 #include <functional>
+#include <set>
+#include <string>
 
 #include "alloc/device_layout.h"
 #include "alloc/sealed_block.h"
@@ -62,6 +64,41 @@ TEST_CASE("format: every refusal leaves every byte of an older store as it was")
   REQUIRE((fixture.fingerprint() == before));
   Store store = fixture.open();
   REQUIRE(hexad::testing::get(store, "kept") == "bytes");
+}
+
+TEST_CASE("format: whoever ends it gets back what was there, until devices have changed") {
+  StoreFixture fixture;
+  FormatOptions options = options_of(fixture);
+  options.force = true;
+  options.devices.push_back("new");
+  const auto before = fixture.fingerprint();
+  std::set<std::string> said;
+  for (int most = 0; most < 100; ++most) {
+    CAPTURE(most);
+    int calls = 0;
+    std::uint64_t last = 0;
+    options.progress = [&](std::uint64_t done, std::uint64_t total) {
+      REQUIRE(total == 8 * options.log_size);  // of seven devices, and of the fast one
+      REQUIRE(done >= last);
+      last = done;
+      return calls++ < most;
+    };
+    const Result<PoolDescription> made = format_devices(options, fixture.memory);
+    REQUIRE(calls == most + (made.ok() ? 0 : 1));  // nobody is asked again
+    if (made.ok()) break;
+    REQUIRE(code_of(made) == ErrorCode::kClosed);
+    REQUIRE(fixture.memory.media("new") == nullptr);
+    said.insert(made.error().message);
+    const bool unchanged = made.error().message.ends_with("no device has changed");
+    if (unchanged) REQUIRE((fixture.fingerprint() == before));
+  }
+  CHECK(
+      said.contains("the store was not made: it was ended by the caller, and no device has "
+                    "changed"));
+  CHECK(
+      said.contains("the store was not made: it was ended by the caller, and what 7 of 8 devices "
+                    "held before is gone"));
+  CHECK(fixture.open().status().health == Health::kOk);
 }
 
 TEST_CASE("format: one device that holds something is named, and the others are not touched") {
