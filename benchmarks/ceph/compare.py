@@ -38,6 +38,12 @@ def die(words):
     sys.exit(f"bench ceph: {words}")
 
 
+def flushed_write_us(job):
+    """Microseconds of a write and the flush behind it, of a job of fio with --lat_percentiles: the sum of both medians."""
+    medians = [job[what]["lat_ns"]["percentile"]["50.000000"] for what in ("write", "sync")]
+    return sum(medians) / 1e3
+
+
 class Cluster:
     """That of options.conf, or one of its own until the `with` block ends."""
 
@@ -162,7 +168,7 @@ class Image:
         job = json.loads(said[said.index("{") :])["jobs"][0]
         if job["error"] != 0:
             die(f"fio's job ended with error {job['error']}")
-        return job["write"]
+        return job
 
 
 class Objects:
@@ -212,12 +218,16 @@ class Bench:
         return statistics.median(ours), statistics.median(theirs)
 
     def lone(self, ec):
-        """Microseconds of a durable put of 4 KiB by one caller; of a write of 4 KiB and a flush."""
+        """Microseconds of a durable put of 4 KiB by one caller; of a write of 4 KiB and a flush: medians."""
         seconds = self.options.seconds
         with self.both(Image, ec) as (store, image):
             return self.by_turns(
                 lambda: store.put(4 * KIB, 1, seconds, 1_000_000)["latency_us"]["p50"],
-                lambda: 1e6 / image.fio(seconds, "--rw=randwrite", "--bs=4k", "--iodepth=1", "--fsync=1")["iops"],
+                lambda: flushed_write_us(
+                    image.fio(
+                        seconds, "--rw=randwrite", "--bs=4k", "--iodepth=1", "--fsync=1", "--lat_percentiles=1"
+                    )
+                ),
             )
 
     def many(self, ec):
@@ -244,7 +254,7 @@ class Bench:
         with self.both(Image, ec) as (store, image):
             return self.by_turns(
                 lambda: store.put(4 * MIB, 16, seconds, 300)["bytes_per_s"],
-                lambda: image.fio(seconds, "--rw=write", "--bs=4m", "--iodepth=16")["bw_bytes"],
+                lambda: image.fio(seconds, "--rw=write", "--bs=4m", "--iodepth=16")["write"]["bw_bytes"],
             )
 
     def space(self, ec):

@@ -12,6 +12,7 @@ CONF = os.environ["HEXAD_CEPH_CONF"]
 HEXAD, SCRIPT, CLUSTER = (os.path.abspath(os.environ[name]) for name in ("HEXAD", "SCRIPT", "CLUSTER"))
 sys.path.insert(0, os.path.dirname(SCRIPT))
 
+import compare  # pylint: disable=wrong-import-position
 import rows  # pylint: disable=wrong-import-position
 
 
@@ -24,6 +25,15 @@ class Table(unittest.TestCase):
         self.assertEqual(self.cells("many", 1500.4, 3000.8)[1::2], ["1,500 /s", "3,001 /s"])
         self.assertEqual(self.cells("large", 6e6, 12e6)[-1], "0.50")
         self.assertEqual(self.cells("takeover", 3.94, None), [self.cells("takeover", 1, None)[0], "3.9 s", "", "", ""])
+
+
+class Fio(unittest.TestCase):
+    def test_a_write_and_its_flush_are_both_medians_and_no_mean(self):
+        def latency(mean, median):
+            return {"lat_ns": {"mean": mean, "percentile": {"1.000000": 1, "50.000000": median, "99.000000": 9e9}}}
+
+        job = {"write": {"iops": 10.0, **latency(9e6, 1_250_000)}, "sync": latency(5e6, 30_500)}
+        self.assertEqual(compare.flushed_write_us(job), 1280.5)
 
 
 class Run(unittest.TestCase):
