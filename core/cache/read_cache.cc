@@ -56,6 +56,19 @@ bool is_one_extent(const CachedRecord& record) {
          object.extents[0].offset == 0 && object.extents[0].length == object.size;
 }
 
+// They show the same bytes, where each piece is made of the same ones.
+bool show_alike(const CachedRecord& one, const CachedRecord& other) {
+  const auto is_like = [](const Extent& a, const Extent& b) {
+    return a.offset == b.offset && a.length == b.length && a.blob_offset == b.blob_offset &&
+           a.is_inline() == b.is_inline() && a.blob.raw == b.blob.raw;
+  };
+  const ExtentList& mine = one.extents();
+  const ExtentList& its = other.extents();
+  return one.exists && other.exists && one.object.version == other.object.version &&
+         one.object.body == other.object.body &&
+         std::equal(mine.begin(), mine.end(), its.begin(), its.end(), is_like);
+}
+
 std::uint64_t memory_of(const CachedRecord& record) {
   std::uint64_t bytes = sizeof(CachedRecord) + 2 * S3Fifo::kAllocation;
   for (const auto& [name, value] : record.object.attributes) {
@@ -144,8 +157,8 @@ ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_vie
     found.record = std::static_pointer_cast<const CachedRecord>(
         shard.entries.get(key, mix_bits(text + space)));
     if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
-    if (found.record != nullptr && found.record->young_ && need == Need::kPlaces) {  // N7
-      found.record = nullptr;
+    if (found.record != nullptr && found.record->lacks_places() && need == Need::kPlaces) {
+      found.record = nullptr;  // N7, N8
     }
   }
   use(shard, found);
@@ -183,7 +196,8 @@ ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_
   });
 }
 
-ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, Count count) {
+ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, Count count,
+                                      Need need) {
   Found found;
   if (!enabled()) return found;
   const Place place = page_place(body, page);
@@ -193,7 +207,10 @@ ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, C
   found.ticket.generation = shard.generation;
   found.record =
       std::static_pointer_cast<const CachedRecord>(shard.entries.get(place.key, place.hash));
-  if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
+  const bool not_here =
+      found.record != nullptr &&
+      (found.record->as_of > at || (found.record->lacks_places() && need == Need::kPlaces));
+  if (not_here) found.record = nullptr;
   tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
   return found;
 }
@@ -222,13 +239,20 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
     record->drop();
     return;
   }
-  if (record->young_) {
-    const auto there =
-        std::static_pointer_cast<const CachedRecord>(shard.entries.get(place.key, place.hash));
-    if (there != nullptr && there->whole() != nullptr) {
-      record->drop();
-      return;
+  const auto there =
+      std::static_pointer_cast<const CachedRecord>(shard.entries.peek(place.key, place.hash));
+  if (record->young_ && there != nullptr && there->whole() != nullptr) {
+    record->drop();
+    return;
+  }
+  if (there != nullptr && there->moved_ && show_alike(*there, *record)) {  // N8
+    record->serial = there->serial;
+    record->owned_ = there->owned_;
+    if (record->owned_ != nullptr) {
+      record->whole_.store(record->owned_.get(), std::memory_order_release);
     }
+    shard.entries.replace(place.key, place.hash, std::move(record));
+    return;
   }
   shard.entries.put(place.key, place.hash, std::move(record), charge);
 }
@@ -273,15 +297,34 @@ void ReadCache::insert_page(const Ticket& ticket, BodyId body, std::uint32_t pag
   if (enabled()) insert(ticket, page_place(body, page), std::move(record));
 }
 
-void ReadCache::invalidate(std::string_view key) {
-  if (!enabled()) return;
+std::optional<ReadCache::Place> ReadCache::place_of(std::string_view key) const {
   // By the letter first: a key of another kind would only be reported as broken.
   if (key.starts_with(object_prefix(0).front())) {
     const Result<ObjectKey> object = parse_object_key(key);
-    if (object.ok()) invalidate(object_place(object->space, object->name));
+    if (object.ok()) return object_place(object->space, object->name);
   } else if (key.starts_with(page_prefix(0).front())) {
     const Result<PageKey> page = parse_page_key(key);
-    if (page.ok()) invalidate(page_place(page->body, page->page));
+    if (page.ok()) return page_place(page->body, page->page);
+  }
+  return std::nullopt;
+}
+
+void ReadCache::note_moved(std::string_view key) {
+  if (!enabled()) return;
+  const std::optional<Place> place = place_of(key);
+  if (!place.has_value()) return;
+  Shard& shard = *shards_[place->shard];
+  const io::Lock lock(shard.mutex);
+  ++shard.generation;
+  const auto there =
+      std::static_pointer_cast<const CachedRecord>(shard.entries.peek(place->key, place->hash));
+  if (there != nullptr) there->moved_ = true;
+}
+
+void ReadCache::invalidate(std::string_view key) {
+  if (!enabled()) return;
+  if (const std::optional<Place> place = place_of(key); place.has_value()) {
+    invalidate(*place);
   } else if (key.starts_with(collection_key("").front())) {
     const Result<std::string_view> name = parse_collection_key(key);
     if (!name.ok()) return;

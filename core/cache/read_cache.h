@@ -21,12 +21,17 @@
 //       looks them up one by one and then asks all of them: if none is dropped, all of them were
 //       current at the time of the last look-up.
 //   N6  Bytes are found through the record they were read for: they lie with it, or have its
-//       serial, which no other one ever gets, for their key. So it does not matter when the space
-//       of a blob is used again: whoever finds the record finds its bytes, and no one finds bytes
-//       whose record is gone. They were verified when they were read, at a state that was pinned.
+//       serial, which no other one ever gets, but by N8, for their key. So it does not matter when
+//       the space of a blob is used again: whoever finds the record finds its bytes, and no one
+//       finds bytes whose record is gone. They were verified when they were read, at a state that
+//       was pinned.
 //   N7  A record whose blob is a payload in the log, without a place yet, is kept for its bytes: a
 //       checkpoint gives the blob its place without an invalidate(). So who asks for where the
 //       bytes are, and what follows from that (Need::kPlaces), does not find it.
+//   N8  Cleaning moves bytes and changes none: it calls note_moved() in place of invalidate(). The
+//       record stays for its bytes as by N7. What is inserted in its place next, of the version of
+//       now as all that is inserted (N2), shows the same bytes in the same pieces, and so takes
+//       over its serial, and the bytes that lie with it.
 //
 // An object whose bytes are one piece of at most a block has them with its record, in one entry: a
 // read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
@@ -84,11 +89,15 @@ struct CachedRecord : CacheValue {
  private:
   friend class ReadCache;
   mutable std::atomic<const std::byte*> whole_{nullptr};
+  // Its bytes are not where it says any more, or not yet; of an entry, with the shard's lock.
+  bool lacks_places() const { return young_ || moved_; }
+
   bool small_ = false;
   bool young_ = false;
+  mutable bool moved_ = false;  // N8; guarded by the shard
   std::uint32_t shard_ = 0;
   std::uint64_t hash_ = 0;                              // of its key
-  mutable std::unique_ptr<const std::byte[]> owned_{};  // behind whole_; guarded by the shard
+  mutable std::shared_ptr<const std::byte[]> owned_{};  // behind whole_; guarded by the shard
 };
 
 // A piece of a blob's user bytes.
@@ -139,7 +148,8 @@ class ReadCache : public kv::RunCache {
   // What a record is looked up for: everything, or anything but where its bytes are.
   enum class Need : std::uint8_t { kPlaces, kFacts };
   // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
-  // kMaxLsn is the state of now. So do, with kPlaces, those that is_young().
+  // kMaxLsn is the state of now. So do, with kPlaces, those that is_young(), or whose bytes have
+  // been moved.
   Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count,
                     Need need = Need::kPlaces);
   // find_object() of now, for a read of `range`. When the record has whole(), young or not, `bytes`
@@ -147,7 +157,7 @@ class ReadCache : public kv::RunCache {
   // otherwise.
   Found find_bytes(std::string_view collection, std::string_view name, const ByteRange& range,
                    Count count);
-  Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
+  Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count, Need need = Need::kPlaces);
   // Under N2; silently not when (a) fails. The caller answers for (b). Of young records only small
   // ones are kept, and one that has whole() stays when its like comes.
   // `collection` is its name; one with many parts is not kept.
@@ -165,6 +175,9 @@ class ReadCache : public kv::RunCache {
   // The key has a new version that is not visible yet (N1). Takes the blocks of a small record
   // along; those of a large one age.
   void invalidate(std::string_view key);
+  // The same, and what the key shows is byte for byte as it was, in the same pieces, which lie
+  // elsewhere (N8).
+  void note_moved(std::string_view key);
 
   // --- blocks ---
 
@@ -255,6 +268,8 @@ class ReadCache : public kv::RunCache {
   Found look_up(std::string_view collection, std::string_view name, Lsn at, Need need,
                 const Use& use);
   void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
+  // Of a key of an object or of a page; nothing: of another one.
+  std::optional<Place> place_of(std::string_view key) const;
   void invalidate(const Place& place);
   void drop_blocks(const CachedRecord& record);
   Shard& run_shard(std::uint64_t hash) const;

@@ -131,6 +131,15 @@ bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const 
   return true;
 }
 
+bool S3Fifo::replace(const CacheKey& key, std::uint64_t hash,
+                     std::shared_ptr<const CacheValue> value) {
+  Entry* const entry = *find(key, hash);
+  if (entry == nullptr) return false;
+  entry->value->drop();  // S4
+  entry->value = std::move(value);
+  return true;
+}
+
 bool S3Fifo::add_charge(std::uint64_t hash, const CacheValue& value, std::uint64_t bytes,
                         std::uint32_t kind) {
   HEXAD_ASSERT(kind < kKinds);

@@ -55,7 +55,7 @@ void ListChanges::write(LogRecord& record) {
   for (auto& [key, changing] : lists_) {
     if (!changing.changed) continue;
     forwards.change({key}, changing.before, {key}, changing.list->extents());
-    record.images.push_back({key, changing.list->encode(shape_)});
+    record.images.push_back({key, changing.list->encode(shape_), {}, true});
   }
   forwards.write(record.images);
 }

@@ -60,7 +60,8 @@ void NewestState::apply(Lsn lsn, const std::vector<PostImage>& images) {
     if (image.patch.has_value()) counters_.add(CounterId::kLogPatches);
     metadata_.apply(
         lsn, image.key,
-        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
+        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt,
+        image.moved ? Metadata::Changes::kPlaces : Metadata::Changes::kAnything);
     if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
     if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
       pages_.forget(page->body, page->page);  // C9

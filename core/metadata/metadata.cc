@@ -18,14 +18,20 @@ bool is_remembered(std::string_view key) { return key.starts_with(kCollectionKey
 
 }  // namespace
 
-void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
+void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value,
+                     Changes what) {
   {
     const io::Lock lock(mutex_);
     active_->apply(lsn, key, value);
     if (thawing_) frozen_->apply(lsn, key, value);
   }
   // Afterwards: who looks the key up in between finds the version in the memtable (N1).
-  if (cache_ != nullptr) cache_->invalidate(key);
+  if (cache_ == nullptr) return;
+  if (what == Changes::kPlaces) {
+    cache_->note_moved(key);
+  } else {
+    cache_->invalidate(key);
+  }
 }
 
 void Metadata::erase_after(Lsn lsn) {

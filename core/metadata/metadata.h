@@ -195,7 +195,10 @@ class Metadata {
   // Before other threads; it outlives the last apply().
   void set_cache(ReadCache* cache) { cache_ = cache; }
 
-  void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value);
+  // `what`: kPlaces: what the key shows stays, byte for byte, and lies elsewhere (N8).
+  enum class Changes : std::uint8_t { kAnything, kPlaces };
+  void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value,
+             Changes what = Changes::kAnything);
   // Drops what was applied above `lsn`: commits that were cut.
   void erase_after(Lsn lsn);
   // The newest value, durable or not.

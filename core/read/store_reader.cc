@@ -203,7 +203,10 @@ bool StoreReader::read_from_cache(const CachedRecord& record, std::uint64_t offs
       continue;
     }
     std::shared_ptr<const CachedRecord> page =
-        cache_.find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
+        cache_
+            .find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth,
+                       ReadCache::Need::kFacts)
+            .record;
     if (page == nullptr || !copy_from_cache(cache_, page->page, page->serial, at, part)) {
       return false;
     }

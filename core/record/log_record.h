@@ -22,6 +22,8 @@ struct PostImage {
   std::optional<std::string> value;  // nothing: the key is gone
   // What the log has in the value's place. Decoding leaves `value` empty where there is one.
   std::optional<ImagePatch> patch = {};
+  // What the key shows is as it was, and lies elsewhere: for the read cache, and not in the log.
+  bool moved = false;
   bool operator==(const PostImage&) const = default;
 };
 

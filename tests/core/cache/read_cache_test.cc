@@ -286,6 +286,95 @@ TEST_CASE("read_cache: of a blob in the log bytes and facts are known, and not w
   cache.check_invariants();
 }
 
+TEST_CASE("read_cache: what is moved stays for its bytes, and for whoever is like it") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  using Need = ReadCache::Need;
+  const auto find = [&](Need need) {
+    return cache.find_object("c", "a", kMaxLsn, Count::kNothing, need).record;
+  };
+  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
+    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+    cache.insert_object(ticket, 7, "a", record);
+  };
+  const ByteRange all{0, 10'000};
+  const auto first = insert_small(cache);
+  cache.insert_bytes(*first, Bytes(4096, std::byte{5}));
+  const ReadCache::Ticket before = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+  cache.note_moved(object_key(7, "a"));
+  CHECK_FALSE(first->dropped());
+  CHECK(find(Need::kPlaces) == nullptr);
+  CHECK(find(Need::kFacts) == first);
+  CHECK(cache.find_bytes("c", "a", all, Count::kNothing).bytes->size() == 4096);
+  // Whoever looked it up before does not know where it is now.
+  const auto late = small_record(cache, 4096);
+  cache.insert_object(before, 7, "a", late);
+  CHECK(late->dropped());
+  // The next one has the places, and the bytes of the one before.
+  const std::uint64_t charged = cache.usage().total;
+  const auto second = small_record(cache, 4096);
+  second->object.extents[0].blob.where.unit += 1;
+  insert(second);
+  CHECK(first->dropped());
+  CHECK(find(Need::kPlaces) == second);
+  CHECK(second->serial == first->serial);
+  CHECK(second->whole() == first->whole());
+  CHECK(cache.usage().total == charged);
+  cache.check_invariants();
+  // Other bytes are not its own.
+  cache.note_moved(object_key(7, "a"));
+  const auto other = small_record(cache, 4096);
+  other->object.version = second->object.version + 1;
+  insert(other);
+  CHECK(other->whole() == nullptr);
+  CHECK(other->serial != second->serial);
+  CHECK(cache.usage().blocks == 0);
+  // Of what has changed nothing stays.
+  cache.insert_bytes(*other, Bytes(4096));
+  cache.note_moved(object_key(7, "a"));
+  cache.invalidate(object_key(7, "a"));
+  CHECK(find(Need::kFacts) == nullptr);
+  cache.note_moved(object_key(7, "a"));
+  CHECK(find(Need::kFacts) == nullptr);
+  cache.check_invariants();
+}
+
+TEST_CASE("read_cache: blocks of a page that is moved are those of the page that comes next") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  using Need = ReadCache::Need;
+  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
+    cache.insert_page(cache.find_page(9, 3, kMaxLsn, Count::kNothing).ticket, 9, 3, record);
+  };
+  const auto page = [&](std::uint32_t unit) {
+    auto record = std::make_shared<CachedRecord>();
+    record->exists = true;
+    record->serial = cache.new_serial();
+    Extent extent;
+    extent.length = extent.blob.raw = extent.blob.stored = 40'000;
+    extent.blob.where.unit = unit;
+    record->page = {extent};
+    return record;
+  };
+  const auto first = page(1);
+  insert(first);
+  cache.insert_block({first->serial, 0, 1}, Bytes(16'384));
+  cache.note_moved(page_key(9, 3));
+  CHECK(cache.find_page(9, 3, kMaxLsn, Count::kNothing).record == nullptr);
+  CHECK(cache.find_page(9, 3, kMaxLsn, Count::kNothing, Need::kFacts).record == first);
+  const auto second = page(2);
+  insert(second);
+  CHECK(cache.find_page(9, 3, kMaxLsn, Count::kNothing).record == second);
+  CHECK(cache.find_block({second->serial, 0, 1}, Count::kNothing) != nullptr);
+  // One that is cut otherwise is not like it.
+  cache.note_moved(page_key(9, 3));
+  const auto cut = page(2);
+  cut->page[0].length -= 1;
+  insert(cut);
+  CHECK(cut->serial != second->serial);
+  cache.check_invariants();
+}
+
 TEST_CASE("read_cache: memory stays within the budget, names of collections included") {
   const auto executor = io::make_thread_executor(1);
   for (const std::uint64_t capacity : {1_MiB, 3_MiB, 20_MiB}) {

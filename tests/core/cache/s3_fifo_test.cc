@@ -33,6 +33,27 @@ bool has(S3Fifo& cache, std::uint64_t id) {
   return cache.get(key, hash_of(key)) != nullptr;
 }
 
+TEST_CASE("s3_fifo: what takes the place of another one has its charge and its turn") {
+  S3Fifo cache(1 << 20);
+  const auto old = put(cache, 1, 1000);
+  for (int i = 0; i < 3; ++i) REQUIRE(has(cache, 1));
+  const std::uint64_t bytes = cache.bytes();
+  const CacheKey key{0, 1, 0, {}};
+  const auto fresh = std::make_shared<const Number>(7);
+  REQUIRE(cache.replace(key, hash_of(key), fresh));
+  CHECK(old->dropped());
+  CHECK_FALSE(fresh->dropped());
+  CHECK(cache.get(key, hash_of(key)) == fresh);
+  CHECK(cache.bytes() == bytes);
+  cache.check_invariants();
+  // As often asked for as the one before: a scan does not take it.
+  for (std::uint64_t id = 1000; id < 20'000; ++id) put(cache, id, 1000);
+  CHECK(has(cache, 1));
+  const CacheKey none{0, 2, 0, {}};
+  CHECK_FALSE(cache.replace(none, hash_of(none), fresh));
+  cache.check_invariants();
+}
+
 TEST_CASE("s3_fifo: what is asked for again survives a scan of many times the capacity") {
   S3Fifo cache(1 << 20);
   for (std::uint64_t id = 0; id < 400; ++id) put(cache, id, 1000);

@@ -228,6 +228,56 @@ TEST_CASE("cached reads: space that is used again shows the new bytes", "[one-th
   REQUIRE(deep_findings(store).empty());
 }
 
+// N8: cleaning empties no cache.
+TEST_CASE("cached reads: what the cleaner moves stays in the cache") {
+  constexpr std::size_t kObject = 4096;
+  constexpr int kCount = 3000;
+  constexpr int kKept = 10;  // every tenth
+  FormatOptions format = small_format();
+  format.device_size = 16_MiB;
+  StoreFixture fixture(format);
+  Store store = fixture.open();
+  std::vector<std::uint64_t> versions(kCount, 0);
+  std::uint64_t made = 0;
+  const auto name_of = [](int i) { return "o" + std::to_string(i); };
+  const auto write = [&](bool all) {
+    for (int i = 0; i < kCount;) {
+      Transaction t;
+      for (int many = 0; many < 50 && i < kCount; ++i) {
+        if (!all && i % kKept == 0) continue;
+        versions[i] = ++made;
+        t.put(kBucket, name_of(i), noise(kObject, made));
+        ++many;
+      }
+      REQUIRE(message_of(store.commit(std::move(t)).status()) == "");
+    }
+    REQUIRE(message_of(store.checkpoint()) == "");
+  };
+  write(true);
+  const auto look = [&] {
+    for (int i = 0; i < kCount; i += kKept) {
+      REQUIRE((get(store, name_of(i)) == noise(kObject, versions[i])));
+    }
+  };
+  look();
+  look();
+  // Those that stay lie among the others.
+  for (int lap = 0; counter(store, "cleaned_blobs") < kCount / kKept / 2; ++lap) {
+    REQUIRE(lap < 200);
+    write(false);
+  }
+  const std::uint64_t records = counter(store, "cache_record_misses");
+  const std::uint64_t blocks = counter(store, "cache_block_misses");
+  look();
+  CHECK(counter(store, "cache_block_misses") == blocks);
+  CHECK(counter(store, "cache_record_misses") == records);
+  // What has changed is what it is now.
+  for (int i = 1; i < kCount; i += 7) {
+    REQUIRE((get(store, name_of(i)) == noise(kObject, versions[i])));
+  }
+  REQUIRE(deep_findings(store) == "");
+}
+
 TEST_CASE("cached reads: any range of an object in pieces, cold and warm, at any checksum block") {
   FormatOptions format = small_format();
   format.checksum_block = GENERATE(4_KiB, 16_KiB, 64_KiB);
