@@ -57,8 +57,8 @@ struct FormatOptions {
   bool force = false;
   // Called while devices are made ready, many times per second, on the calling thread: bytes of
   // their logs that are zeros by now, and of those that are to be. False: end it, and what was made
-  // is gone again; the message says of how many devices what they held before is gone, too. Empty:
-  // go on.
+  // is gone again; but not once something that was there before has changed, such as a device that
+  // `force` overwrites. Empty: go on.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 
   // k, m and the code; 4+2 and Vandermonde of ISA-L by default. m = 0, no parity: for devices that
@@ -265,8 +265,9 @@ struct Replacement {
   // What is copied from one that answers, in bytes per second at most; 0: as fast as it goes.
   std::uint64_t rate = 0;
   // Called while the new one is made ready and one that answers is copied, many times per second,
-  // on the calling thread: bytes that have been copied, and those that are to be in all. False,
-  // once: end it. Empty: go on.
+  // on the calling thread: bytes that have been copied, and those that are to be in all; of one
+  // that does not answer, of its log that are zeros by now and are to be. False, once: end it.
+  // Empty: go on.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 };
 

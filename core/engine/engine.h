@@ -413,6 +413,7 @@ class Engine : public InternalCommits {
   Status remove_emptied(const Replacement& replacement, DeviceId by);
 
   // engine_devices.cc
+  bool all_redundant_themselves() const;
   Status still_open() const;
   Status may_add(const std::string& path, const alloc::Root& root) const;
   Status may_drain(DeviceId id) const;

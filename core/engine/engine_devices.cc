@@ -76,6 +76,19 @@ Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
   return {};
 }
 
+// Of a store without parity whose data devices all say so of themselves. Where its user has said it
+// of some, that word is also of those that come.
+bool Engine::all_redundant_themselves() const {
+  if (shape().m() > 0) return false;
+  const Members& members = *parts_.members;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    const bool counts = members.is_usable(i) && member.role == alloc::DeviceRole::kData;
+    if (counts && !member.device->geometry().redundant) return false;
+  }
+  return true;
+}
+
 // AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
 Result<DeviceId> Engine::add_device(
     const std::string& path, const AcceptLayout& accept,
@@ -92,6 +105,7 @@ Result<DeviceId> Engine::add_device(
     to.file_size = std::max(to.file_size, member->layout.device_size);
   }
   to.file_size = round_up(to.file_size, kFileBlock);
+  to.redundant = all_redundant_themselves();
   to.accept = accept;
   to.progress = progress;
   // So that it is given up when it does not answer, as a member would be.

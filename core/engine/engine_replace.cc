@@ -120,6 +120,7 @@ Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
   }
   to.parities = shape().m();
   to.role = former.role;
+  to.redundant = all_redundant_themselves();
   HEXAD_TRY_ASSIGN(to.label, data_label());
   const alloc::DeviceLayout& like = to.label.layout;
   to.slabs = former.layout.slab_count;
@@ -283,7 +284,8 @@ Result<DeviceId> Engine::add_beside(const Replacement& replacement) {
   };
   const auto nothing_copied = [&](std::uint64_t, std::uint64_t) {
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
-    return !replacement.progress || replacement.progress(0, space().slots_on(id) * slab);
+    const std::uint64_t slabs = std::max<std::uint64_t>(1, space().slots_on(id));
+    return !replacement.progress || replacement.progress(0, slabs * slab);
   };
   HEXAD_TRY_ASSIGN(const DeviceId by, add_device(path, enough, nothing_copied));
   if (const Status drained = drain_device(id); !drained.ok()) {

@@ -61,6 +61,7 @@ Result<bool> IndexJob::step() {
   if (rebuild_ == nullptr && (parts_.index.has_fast() || !parts_.index.detached_is_gone())) {
     return false;
   }
+  if (rebuild_ == nullptr) HEXAD_TRY(check_directory());
   if (rebuild_ == nullptr && too_large_.has_value()) {
     if (is_too_large_yet()) {
       tend_blocks();
@@ -148,7 +149,6 @@ void IndexJob::put_blocks_off() {
 
 Result<bool> IndexJob::rebuild_some() {
   if (rebuild_ == nullptr) {
-    HEXAD_TRY(check_directory());
     HEXAD_TRY(parts_.indexes->remove(parts_.directory));
     HEXAD_TRY_ASSIGN(std::unique_ptr<kv::Index> fresh,
                      parts_.indexes->open(parts_.directory, parts_.uuid, io::OpenMode::kReadWrite));

@@ -53,6 +53,7 @@ struct Made {
   std::vector<std::string> directories;  // outermost first
   std::string index;                     // empty: none
   FormatReport report;
+  bool changed = false;  // something that was there before: it cannot be taken back
 };
 
 // Nobody's device, or force: a store of ours counts as somebody's.
@@ -195,23 +196,16 @@ void choose_sizes(const FormatOptions& options, const Blocks& blocks, std::uint6
   }
 }
 
-// Asked between steps that may last; FormatOptions::progress.
-Status go_on(const FormatOptions& options, const std::vector<NewDevice>& targets,
+// Between steps that may last: FormatOptions::progress, which ends nothing any more once something
+// has changed that was there before.
+Status go_on(const FormatOptions& options, const std::vector<NewDevice>& targets, const Made& made,
              std::uint64_t done = 0) {
   if (!options.progress) return {};
   std::uint64_t total = 0;
   for (const NewDevice& target : targets) total += target.layout.log_size;
-  if (options.progress(done, total)) return {};
-  const auto begun = std::count_if(targets.begin(), targets.end(), [](const NewDevice& target) {
-    return target.begun && !target.created;
-  });
-  return Error{
-      ErrorCode::kClosed,
-      "the store was not made: it was ended by the caller, and " +
-          (begun == 0 ? std::string("no device has changed")
-                      : "what " + std::to_string(begun) + " of " + std::to_string(targets.size()) +
-                            " devices held before is gone"),
-      ""};
+  if (options.progress(done, total) || made.changed) return {};
+  return Error{ErrorCode::kClosed,
+               "ended by the caller before the store was made, and nothing has changed", ""};
 }
 
 Status create_missing(const FormatOptions& options, io::System& system,
@@ -222,7 +216,7 @@ Status create_missing(const FormatOptions& options, io::System& system,
   }
   for (NewDevice& target : targets) {
     if (target.device != nullptr) continue;
-    HEXAD_TRY(go_on(options, targets));
+    HEXAD_TRY(go_on(options, targets, made));
     HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, target.size));
     target.created = true;
   }
@@ -303,9 +297,10 @@ Result<std::string> describe_pool(const FormatOptions& options,
   return description;
 }
 
-Status grow_logs(std::vector<NewDevice>& targets) {
+Status grow_logs(std::vector<NewDevice>& targets, Made& made) {
   for (NewDevice& target : targets) {
     if (target.device->geometry().size >= target.size) continue;
+    made.changed = true;
     HEXAD_TRY(target.device->grow(target.size));
     HEXAD_TRY(target.device->flush());
   }
@@ -317,7 +312,7 @@ Status reserve_all(const FormatOptions& options, const std::vector<NewDevice>& t
                    Made& made) {
   std::vector<std::string> unsure;
   for (const NewDevice& target : targets) {
-    HEXAD_TRY(go_on(options, targets));
+    HEXAD_TRY(go_on(options, targets, made));
     HEXAD_TRY_ASSIGN(const io::Device::Room room,
                      target.device->reserve_room(0, target.device->geometry().size));
     if (room != io::Device::Room::kSure) unsure.push_back(target.path);
@@ -358,13 +353,15 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   }
   root.log_devices = choose_log_devices(candidates, options.profile.m);
 
+  HEXAD_TRY(go_on(options, targets, made));
+  made.changed = std::any_of(targets.begin(), targets.end(),
+                             [](const NewDevice& target) { return !target.created; });
   if (indexes != nullptr) {
     const std::string index = index_directory(options.fast_directories);
     HEXAD_TRY(indexes->remove(index));
     made.index = index;
     HEXAD_TRY(indexes->open(index, store, io::OpenMode::kReadWrite).status());
   }
-  HEXAD_TRY(go_on(options, targets));
   std::uint64_t zeros = 0;
   for (NewDevice& target : targets) {
     target.begun = true;
@@ -373,7 +370,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     const Status formatted =
         kv::format_log_area({target.device.get(), target.layout.log_offset, target.layout.log_size},
                             [&](std::uint64_t done) {
-                              ended = go_on(options, targets, zeros + done);
+                              ended = go_on(options, targets, made, zeros + done);
                               return ended.ok();
                             });
     HEXAD_TRY(ended);
@@ -428,7 +425,7 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   HEXAD_TRY(plan_devices(options, log_size, targets));
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
   made.report.min_alloc = targets.front().layout.unit;
-  HEXAD_TRY(grow_logs(targets));
+  HEXAD_TRY(grow_logs(targets, made));
   HEXAD_TRY(reserve_all(options, targets, made));
   return write_all(options, description, system, indexes, targets, made);
 }

@@ -115,6 +115,14 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
   io::Device& device = *found.device;
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
                    lay_out_like(to.label, device.geometry(), found.path, to.slabs, to.role));
+  if (to.redundant && to.role == alloc::DeviceRole::kData && !device.geometry().redundant) {
+    return Error{ErrorCode::kInvalidArgument,
+                 found.path +
+                     " does not say that it is redundant itself, as all other devices of the store "
+                     "do, which has no parity: whatever this one loses would be lost",
+                 "Choose a device that is, such as another image; or make a pool with parity, and "
+                 "move what there is by hexad export and hexad import."};
+  }
   if (to.accept) HEXAD_TRY(to.accept(layout));
   // Files get all their room at once, sparse ones too. In the place of another one room is seen to
   // below what is there.

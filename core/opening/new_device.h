@@ -64,6 +64,8 @@ struct AddedTo {
   std::uint32_t slabs = 0;               // of the device whose place it takes
   std::optional<InPlaceOf> in_place_of;  // nothing: it is one more
   alloc::DeviceRole role = alloc::DeviceRole::kData;
+  // It has to say that it is redundant itself: the store has no parity, and all others say so.
+  bool redundant = false;
   // Asked before any byte changes. Empty: whatever has room for a slab will do.
   std::function<Status(const alloc::DeviceLayout&)> accept;
   // Told of the device before anything is asked of it that may wait without limit, and of null when
@@ -83,9 +85,9 @@ struct AddedDevice {
 // names it yet: what fails, and a crash, leave it nobody's, or a file that was made gone.
 //
 // Errors, and no byte of it has changed: kAlreadyExists (the path holds something else, or a device
-// of this store), kInvalidArgument (its blocks; it was written by a copy of this store), kNoSpace,
-// kBusy, those of `accept`. Later those of the device; kUnavailable (it does not answer, or has
-// been given up meanwhile).
+// of this store), kInvalidArgument (its blocks; it is not redundant; it was written by a copy of
+// this store), kNoSpace, kBusy, those of `accept`. Later those of the device; kClosed (`progress`);
+// kUnavailable (it does not answer, or has been given up meanwhile).
 Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to,
                                       io::System& system);
 

@@ -134,6 +134,8 @@ def format(
     an RBD image), which profiles without parity ("4+0") rely on.
     force: overwrites an existing pool, or other data on the devices.
 
+    Ctrl-C ends it and leaves nothing that it has made, unless it overwrites something by then.
+
     Errors: AlreadyExistsError (a pool or foreign data), InvalidArgumentError (all that is wrong, one
     per line), BusyError, NoSpaceError, IoError; OSError: the directory cannot be made. No device is
     changed then unless it was IoError.
@@ -170,7 +172,7 @@ def format(
     }
     made = _make_directories(directory)
     try:
-        pool = _native.format(given)
+        _native.format(given, directory)
     except BaseException:
         for one in made:
             try:
@@ -178,7 +180,6 @@ def format(
             except OSError:
                 break
         raise
-    _native.write_pool(directory, *pool)
 
 
 mkfs = format

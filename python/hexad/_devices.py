@@ -54,7 +54,8 @@ class Devices(Writing):
         """Takes a device into the store that it has not had, one more than before; its number. What is
         not there becomes a file, of the size of the largest data device. The description of the pool
         names it; whoever gives `devices` to open() names it there, the next time. What is on others
-        moves to it in the background, or by move_slabs(). Durable when it returns.
+        moves to it in the background, or by move_slabs(). Durable when it returns; Ctrl-C ends it
+        before, and the store is as it was.
 
         AlreadyExistsError (`path` holds something else, or is a device of the store), NoSpaceError
         (too small), InvalidArgumentError (its blocks are too large), TooBigError (too many devices),
@@ -95,7 +96,8 @@ class Devices(Writing):
         opened again.
 
         rate: bytes copied per second at most. progress: counts bytes moved; when it returns False, it
-        stops there (ClosedError).
+        stops there (ClosedError), and before the new one is a device of the store nothing has changed.
+        It must not call add_device(), drain_device() and their like.
 
         NotFoundError, InvalidArgumentError (it lacks something yet), AlreadyExistsError (`path`
         holds something else, or is a device of the store), NoSpaceError (too small),

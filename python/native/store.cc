@@ -118,7 +118,8 @@ nb::list to_list(const std::vector<DeviceHolder>& holders) {
 }
 
 void bind_pools(nb::module_& module) {
-  module.def("format", [](const nb::dict& given) {
+  module.def("format", [](const nb::dict& given, nb::handle directory) {
+    const std::string where(Text(directory, "path").view());
     FormatOptions options = to_format_options(given);
     Interruption interruption;
     options.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
@@ -126,8 +127,9 @@ void bind_pools(nb::module_& module) {
       const nb::gil_scoped_release unlocked;
       return Store::format(options);
     }();
+    if (!pool.ok()) interruption.rethrow();
+    check(write_pool(where, take(std::move(pool))));
     interruption.rethrow();
-    return from_pool(take(std::move(pool)));
   });
   module.def("read_pool", [](nb::handle directory) {
     return from_pool(take(read_pool(std::string(Text(directory, "path").view()))));

@@ -247,6 +247,7 @@ class DeviceReplace final : public Verb {
     HEXAD_TRY_ASSIGN(const StoreStatus before, look_at_devices(session));
     if (const auto fast = fast_directory_of(before, replacement.device); fast.has_value()) {
       replacement.path = absolute_path(path_);
+      replacement.progress = [](std::uint64_t, std::uint64_t) { return !interrupted(); };
       return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
         HEXAD_TRY(store.replace_device(replacement));
         HEXAD_TRY(put_fast_in_place(session, *fast, replacement.path));

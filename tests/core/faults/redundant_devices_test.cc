@@ -140,6 +140,16 @@ TEST_CASE(
   REQUIRE(message_of(made.status()) == "");
   Store store = Store::open(*made, {}, &faulty).value();
   REQUIRE(store.status().redundant_devices);
+  // Nobody has given his word for one that comes later.
+  REQUIRE(memory.create_device("plain", 40_MiB).ok());
+  for (const Status& status :
+       {store.add_device("plain").status(), store.replace_device({2, "plain"}).status()}) {
+    REQUIRE(code_of(status) == ErrorCode::kInvalidArgument);
+    REQUIRE(mentions(status.error().message, "plain does not say that it is redundant itself"));
+  }
+  REQUIRE(store.status().devices.size() == 4);
+  faulty.fault("plain").redundant = true;
+  REQUIRE(message_of(store.add_device("plain").status()) == "");
 }
 
 TEST_CASE("redundant devices: with parity the word is kept, and changes nothing") {

@@ -141,7 +141,6 @@ TEST_CASE("device_survey: devices that are refused to this user are there all th
   }
 }
 
-// Two that open a store at once used to lock some of the devices each, and both were refused.
 TEST_CASE("device_survey: a device that is none is named once") {
   StoreFixture fixture;
   REQUIRE(fixture.memory.create_device("empty", 8_MiB).ok());
@@ -170,6 +169,7 @@ TEST_CASE("device_survey: whose the directory of an index is, the log beside it 
   CHECK(check_index_directory("elsewhere/index", ours, fixture.memory).ok());
 }
 
+// Two that open a store at once used to lock some of the devices each, and both were refused.
 TEST_CASE("device_survey: behind a device that is in use none is opened") {
   StoreFixture fixture;
   Watched system(fixture.memory);
