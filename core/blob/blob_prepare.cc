@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "core/record/blob_uses.h"
 #include "ec/stripe_layout.h"
 
 namespace hexad::core {
@@ -12,6 +13,13 @@ void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, S
     sums.push_back(
         checksum(type, bytes.subspan(at, std::min<std::size_t>(block, bytes.size() - at))));
   }
+}
+
+bool takes_own_stripe(std::uint64_t stored, const StoreShape& shape) {
+  if (stored < shape.private_threshold) return false;
+  if (stored >= kAlwaysOwnStripe || shape.private_threshold == 0) return true;
+  const std::uint64_t units = divide_up(ec::cell_bytes(stored, shape.k(), shape.block), shape.unit);
+  return !is_lone(stored, units * shape.unit * shape.k(), kMostFilled);
 }
 
 Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
@@ -32,7 +40,7 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
 
   PreparedBlob prepared;
   const bool own = form == Form::kOwnStripe ||
-                   (form == Form::kBySize && stored.size() >= shape_.private_threshold);
+                   (form == Form::kBySize && takes_own_stripe(stored.size(), shape_));
   if (own) {
     HEXAD_TRY_ASSIGN(prepared, code(stored));
   } else {

@@ -44,6 +44,9 @@ struct PreparedBlob {
 // encoded; no sums. Errors: those of coding.
 Result<PreparedBlob> code_cells(ByteView stored, const StoreShape& shape, const ec::Codec& codec);
 
+// Whether one of so many stored bytes has a stripe of its own whoever comes with it.
+bool takes_own_stripe(std::uint64_t stored, const StoreShape& shape);
+
 class BlobPreparer {
  public:
   // All outlive the preparer.
@@ -52,10 +55,9 @@ class BlobPreparer {
       : shape_(shape), codec_(codec), compressor_(compressor) {}
 
   // `raw`: 1 to kPageSpan bytes. Any thread. Order of transforms: compress, cut and pad with zeros,
-  // checksum, encode. A blob below the store's private_threshold stays young, unless kOwnStripe;
-  // one that is kShared does whatever its size.
-  // `copies`: where the bytes of a young one are kept beside others; null: alone.
-  // Errors: those of compression and coding; never for lack of gain.
+  // checksum, encode. By its size a blob has a stripe of its own or stays young
+  // (takes_own_stripe()). `copies`: where the bytes of a young one are kept beside others; null:
+  // alone. Errors: those of compression and coding; never for lack of gain.
   enum class Form : std::uint8_t { kBySize, kOwnStripe, kShared };
   Result<PreparedBlob> prepare(ByteView raw, compression::Hint hint,
                                const compression::Policy& policy, Form form = Form::kBySize,

@@ -346,7 +346,14 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     PreparedBlob& prepared_blob = blobs[i]->prepared;
-    if (!plan.refers_to(prepared_blob.blob.id())) {
+    const bool wanted = plan.refers_to(prepared_blob.blob.id());
+    if (wanted && prepared_blob.blob.is_compressed()) {
+      // Of a small one what it takes of a stripe that it shares.
+      const std::uint64_t stripe = places[i].units * shape().unit * shape().k();
+      parts_.counters->add(CounterId::kCompressedAllocated,
+                           prepared_blob.is_young() ? prepared_blob.blob.stored : stripe);
+    }
+    if (!wanted) {
       if (places[i].units > 0) parts_.space->abandon(places[i]);
     } else if (!prepared_blob.is_young()) {
       submission.stripes.push_back({places[i], std::move(prepared_blob)});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "core/blob/blob_prepare.h"
 #include "core/blob/pack_stripe.h"
 #include "core/blob/placement_plan.h"
 #include "core/record/keys.h"
@@ -60,7 +61,7 @@ BlobCost cost_of_blob(std::uint64_t bytes, const StoreShape& shape) {
       static_cast<double>(divide_up(ec::cell_bytes(bytes, shape.k(), shape.block), shape.unit));
   cost.units = own;
   cost.blob = private_blob(bytes, shape);
-  if (bytes < shape.private_threshold && shape.max_pack_units > 0) {
+  if (!takes_own_stripe(bytes, shape) && shape.max_pack_units > 0) {
     YoungBlob young;
     young.owner = sample_key();
     const PlacementItem item{static_cast<std::uint32_t>(bytes), pack_footer_entry(young), false};

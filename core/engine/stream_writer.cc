@@ -156,7 +156,12 @@ Status StreamWriter::skip_here(std::uint64_t length) {
 
 // The whole object is in the buffer: it goes the way of a put, unless it needs a stripe of its own.
 Status StreamWriter::stage_small() {
-  HEXAD_TRY_ASSIGN(PreparedBlob prepared, engine_.preparer().prepare(buffer_, hint_, policy_));
+  // Of what may fit a stripe of its own the group decides: it is there already.
+  const bool shared = buffer_.size() < kAlwaysOwnStripe;
+  HEXAD_TRY_ASSIGN(PreparedBlob prepared,
+                   engine_.preparer().prepare(
+                       buffer_, hint_, policy_,
+                       shared ? BlobPreparer::Form::kShared : BlobPreparer::Form::kBySize));
   if (!prepared.is_young()) return write_page();
   staged_->young_bytes =
       prepared.blob.is_compressed() ? SharedBytes::copy_of(buffer_) : prepared.stored;
@@ -249,6 +254,10 @@ void StreamWriter::send(std::unique_ptr<Flight> flight, const alloc::Extent& whe
   PreparedBlob& coded = flight->stripe.prepared;
   flight->stripe.where = where;
   coded.blob.where = where;
+  if (coded.blob.is_compressed()) {
+    const StoreShape& shape = engine_.shape();
+    engine_.stats().add(CounterId::kCompressedAllocated, where.units * shape.unit * shape.k());
+  }
   std::uint32_t blob_offset = 0;
   for (const ByteRange& run : runs) {
     flight->extents.push_back({run.offset, run.length, "", blob_offset, coded.blob});

@@ -18,8 +18,10 @@ struct StoreShape {
   std::uint32_t log_block = 4096;  // of the log's blocks: the largest of all devices
   std::uint64_t unit = 4096;       // min_alloc, bytes
   std::uint32_t data_devices = 6;
-  // Blobs of fewer stored bytes share pack stripes; 0: none does. own_stripe_from().
-  std::uint64_t private_threshold = 256 << 10;
+  // Blobs of fewer stored bytes share pack stripes; 0: none does. own_stripe_from(). From there to
+  // kAlwaysOwnStripe on those do that would leave more of a stripe of their own empty than is given
+  // up (is_lone()).
+  std::uint64_t private_threshold = 64 << 10;
   std::uint32_t max_pack_units = 1;  // of one cell of a pack stripe
 
   std::uint32_t k() const { return profile.k; }
@@ -27,11 +29,12 @@ struct StoreShape {
   std::uint32_t cells() const { return profile.k + profile.m; }
 };
 
-// Stored bytes from which on a blob has a stripe of its own: four stripes of one unit, so that at
-// most a fifth of it is empty. What has one is never moved when others are overwritten. From 256
-// KiB on that is so whatever the unit.
+// Stored bytes from which on every blob has a stripe of its own, whatever it leaves empty of it.
+inline constexpr std::uint64_t kAlwaysOwnStripe = 256 << 10;
+// ... and from which on one does that fills it: four stripes of one unit. What has one is not moved
+// when others are overwritten.
 constexpr std::uint64_t own_stripe_from(std::uint64_t unit, std::uint32_t k) {
-  return std::clamp<std::uint64_t>(4 * unit * k, 64 << 10, 256 << 10);
+  return std::clamp<std::uint64_t>(4 * unit * k, 64 << 10, kAlwaysOwnStripe);
 }
 
 // Which slot of its zone holds data cell 0 of the stripe that starts at `unit`; role r is on slot

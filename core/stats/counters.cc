@@ -81,6 +81,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "compress_skipped_count",
     "bluestore_compressed",
     "bluestore_compressed_original",
+    "bluestore_compressed_allocated",
     "compress_ns",
     "decompress_ns",
     "cache_record_hits",
@@ -144,6 +145,14 @@ std::vector<Counter> Counters::snapshot() const {
     // Read once: the total and its part agree although other threads go on counting.
     const std::uint64_t now = values_[i].load(std::memory_order_relaxed);
     counters.push_back({std::string(kNames[i]), base_[i] + now, now});
+  }
+  // BlueStore has had these with and without it.
+  constexpr std::string_view kPrefix = "bluestore_";
+  for (std::size_t i = 0; i < kSize; ++i) {
+    if (!kNames[i].starts_with(kPrefix)) continue;
+    Counter again = counters[i];
+    again.name.erase(0, kPrefix.size());
+    counters.push_back(std::move(again));
   }
   return counters;
 }

@@ -86,6 +86,8 @@ enum class CounterId : std::uint16_t {
   kCompressSkipped,
   kCompressed,  // bytes after compression, of blobs kept compressed
   kCompressedOriginal,
+  kCompressedAllocated,  // units of stripes of their own, and bytes in shared ones, of the same
+                         // blobs
   kCompressNanos,
   kDecompressNanos,
   kCacheRecordHits,  // look-ups of objects and pages

@@ -25,12 +25,42 @@ TEST_CASE("blob_prepare: below the threshold a blob stays young, from it on it h
     check_young(f.prepare(raw), raw, f);
     check_cells(f.prepare(raw, {}, Form::kOwnStripe), raw, f);
   }
-  for (const std::size_t size :
-       {std::size_t{65536}, std::size_t{65537}, std::size_t{300'000}, std::size_t{kPageSpan}}) {
+  for (const std::size_t size : {std::size_t{kAlwaysOwnStripe}, std::size_t{kAlwaysOwnStripe + 1},
+                                 std::size_t{300'000}, std::size_t{kPageSpan}}) {
     CAPTURE(size);
     const std::string raw = f.bytes(size);
     check_cells(f.prepare(raw), raw, f);
+    check_young(f.prepare(raw, {}, Form::kShared), raw, f);
   }
+}
+
+TEST_CASE("blob_prepare: between the two what fills a stripe of its own has it") {
+  PreparerFixture f({4, 2, ec::CodecKind::kIsaVandermonde, 0}, ChecksumType::kCrc32c);
+  f.shape.private_threshold = own_stripe_from(f.shape.unit, f.shape.k());
+  REQUIRE(f.shape.unit == 4096);
+  REQUIRE(f.shape.private_threshold == 65536);
+  const auto owns = [&](std::size_t size) { return takes_own_stripe(size, f.shape); };
+  CHECK_FALSE(owns(65535));
+  CHECK(owns(65536));
+  CHECK_FALSE(owns(65537));  // a fifth would be empty
+  CHECK_FALSE(owns(76800));  // fifteen sixteenths of five units
+  CHECK(owns(76801));
+  CHECK(owns(5 * 16384));
+  CHECK_FALSE(owns(5 * 16384 + 1));
+  CHECK(owns(kAlwaysOwnStripe - 1));
+  CHECK(owns(kAlwaysOwnStripe + 1));
+  const std::string full = f.bytes(65536);
+  check_cells(f.prepare(full), full, f);
+}
+
+TEST_CASE("blob_prepare: from which size on a stripe of its own is considered") {
+  CHECK(own_stripe_from(512, 4) == 64 << 10);
+  CHECK(own_stripe_from(4096, 1) == 64 << 10);
+  CHECK(own_stripe_from(4096, 4) == 64 << 10);
+  CHECK(own_stripe_from(4096, 10) == 160 << 10);
+  CHECK(own_stripe_from(16 << 10, 2) == 128 << 10);
+  CHECK(own_stripe_from(16 << 10, 4) == kAlwaysOwnStripe);
+  CHECK(own_stripe_from(64 << 10, 4) == kAlwaysOwnStripe);
 }
 
 TEST_CASE("blob_prepare: it is the size after compression that counts") {

@@ -428,7 +428,7 @@ TEST_CASE("stream_writer: the stripe of a page is written when the page is full"
 TEST_CASE("stream_writer: a small object is staged inline, young or with a stripe, by its size") {
   StoreFixture fixture(stream_format());
   Opened opened(fixture);
-  const std::uint64_t threshold = opened.engine.shape().private_threshold;
+  const std::uint64_t threshold = core::kAlwaysOwnStripe;
   for (const std::uint64_t size : {std::uint64_t{0}, core::kInlineLimit, core::kInlineLimit + 1,
                                    threshold - 1, threshold, core::kPageSpan}) {
     CAPTURE(size);

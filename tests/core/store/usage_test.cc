@@ -109,6 +109,10 @@ TEST_CASE("usage: compressed bytes are counted by what they were and what they a
   REQUIRE(counter(store, "compress_success_count") == 1);
   REQUIRE(counter(store, "bluestore_compressed_original") == 200'000);
   REQUIRE(counter(store, "bluestore_compressed") == space.compressed);
+  REQUIRE(counter(store, "bluestore_compressed_allocated") == space.compressed_allocated);
+  for (const char* name : {"compressed", "compressed_original", "compressed_allocated"}) {
+    REQUIRE(counter(store, name) == counter(store, std::string("bluestore_") + name));
+  }
 }
 
 TEST_CASE("usage: user bytes are sizes, and stored is what is left of them to store") {
