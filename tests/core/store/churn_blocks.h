@@ -2,18 +2,22 @@
 // lap after lap, in a store that holds so much of what it can hold.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "io/executor.h"
 #include "io/rng.h"
 #include "tests/base/campaign.h"
 #include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
+#include "tools/bench/zipf.h"
 
 namespace hexad::testing {
 
@@ -35,6 +39,28 @@ inline constexpr std::size_t kChurnAtOnce = 50;
 inline std::string churned_name(std::size_t i) { return "o" + std::to_string(i); }
 
 using ChurnSizes = std::vector<std::size_t>;  // of objects, in turn
+
+// Which of `count` blocks is overwritten next.
+using ChurnDraw = std::function<std::uint64_t(io::Rng&)>;
+using ChurnLaw = std::function<ChurnDraw(std::uint64_t count)>;
+
+inline ChurnDraw churn_uniform(std::uint64_t count) {
+  return [count](io::Rng& rng) { return rng.below(count); };
+}
+// Nine tenths of the writes go to one tenth of the blocks, which lies all over.
+inline ChurnDraw churn_ninety_to_ten(std::uint64_t count) {
+  const std::uint64_t often = std::max<std::uint64_t>(1, count / 10);
+  return [count, often, scatter = tools::Scatter(count)](io::Rng& rng) {
+    const bool is_often = often == count || rng.below(10) < 9;
+    return scatter(is_often ? rng.below(often) : often + rng.below(count - often));
+  };
+}
+// Zipf's law with the exponent of YCSB.
+inline ChurnDraw churn_zipf(std::uint64_t count) {
+  return [law = tools::Zipf(count, 0.99), scatter = tools::Scatter(count)](io::Rng& rng) {
+    return scatter(law.next(rng));
+  };
+}
 
 // Objects of one block, or of other sizes, or the blocks of one object.
 class ChurnBlocks {
@@ -102,15 +128,32 @@ class ChurnBlocks {
     return {};
   }
   // The same by several callers at once, each one block at a time: groups are small, and what is on
-  // its way has space promised to it. A version counts once its commit has returned.
-  Status overwrite_beside(SimPool& pool, std::size_t callers, std::size_t laps) {
+  // its way has space promised to it. A version counts once its commit has returned, and until then
+  // whoever draws the same block waits.
+  Status overwrite_beside(SimPool& pool, std::size_t callers, std::size_t laps,
+                          const ChurnLaw& law = churn_uniform) {
     Status failed;
+    const ChurnDraw draw = law(versions_.size());
+    io::Mutex mutex(pool.system().executor());
+    io::CondVar written_one(pool.system().executor());
+    std::vector<bool> busy(versions_.size(), false);
+    const auto take = [&](std::size_t at) {
+      io::Lock lock(mutex);
+      written_one.wait(lock, [&] { return !busy[at]; });
+      busy[at] = true;
+    };
+    const auto give_back = [&](std::size_t at) {
+      const io::Lock lock(mutex);
+      busy[at] = false;
+      written_one.notify_all();
+    };
     std::vector<std::unique_ptr<io::Thread>> threads;
     for (std::size_t caller = 0; caller < callers; ++caller) {
       threads.push_back(pool.system().executor().start("caller", [&, caller] {
         io::Rng rng(100 + caller);
         for (std::size_t i = 0; failed.ok() && i < laps * versions_.size() / callers; ++i) {
-          const std::size_t at = rng.below(versions_.size() / callers) * callers + caller;
+          const std::size_t at = draw(rng);
+          take(at);
           const std::uint64_t made = ++made_;
           Transaction t;
           if (one_object_) {
@@ -123,6 +166,7 @@ class ChurnBlocks {
           if (!written.ok() && failed.ok()) {
             failed = written.error().with_context("put " + std::to_string(i) + " of a caller");
           }
+          give_back(at);
         }
       }));
     }

@@ -21,6 +21,21 @@ struct LapLoad {
   bool one_object = false;  // its blocks are overwritten
   std::size_t callers = 16;
   std::uint64_t device_size = 24_MiB;
+  ChurnLaw law = churn_uniform;
+};
+
+// What was written to devices for what the cleaner moved, per byte of users, between two moments.
+struct Copies {
+  std::uint64_t written = 0;
+  std::uint64_t moved = 0;
+
+  static Copies now(Store& store) {
+    return {counter(store, "written_bytes"), counter(store, "device_clean_bytes")};
+  }
+  double since(const Copies& before) const {
+    return static_cast<double>(moved - before.moved) /
+           static_cast<double>(written - before.written);
+  }
 };
 
 // From 1 KiB to 4 MiB, of each size more bytes than of the one before.
@@ -59,16 +74,14 @@ void run_laps(const LapLoad& load, std::uint64_t percent, std::size_t count) {
     if (!objects.ok()) return message_of(objects.status());
     Status status = blocks.fill(*objects);
     if (!status.ok()) return "fill: " + message_of(status);
-    const std::uint64_t written = counter(store, "written_bytes");
-    const std::uint64_t moved = counter(store, "device_clean_bytes");
-    status = blocks.overwrite_beside(pool, load.callers, count);
+    const Copies before = Copies::now(store);
+    status = blocks.overwrite_beside(pool, load.callers, count, load.law);
     if (!status.ok()) return message_of(status);
     const auto ratio = [](const SpaceUsage& usage) {
       return static_cast<double>(usage.allocated) / static_cast<double>(usage.user_bytes);
     };
     const double loaded = ratio(*store.space());
-    const auto bytes = static_cast<double>(counter(store, "written_bytes") - written);
-    const double copied = static_cast<double>(counter(store, "device_clean_bytes") - moved) / bytes;
+    const double copied = Copies::now(store).since(before);
     if (load.sizes == ChurnSizes{64_KiB} && copied > 0) return "objects of 64 KiB were moved";
     pool.sleep(60'000'000'000);
     char line[160];
@@ -103,6 +116,52 @@ TEST_CASE("laps: objects from 1 KiB to 4 MiB") {
 }
 TEST_CASE("laps: blocks of 4 KiB of one object") {
   laps({"blocks of 4 KiB of one object", {kChurnBlock}, true}, 1);
+}
+
+TEST_CASE("laps: objects of 4 KiB, nine tenths of the writes to one tenth of them") {
+  laps({"objects of 4 KiB, 90:10", {4_KiB}, false, 16, 24_MiB, churn_ninety_to_ten}, 0);
+}
+TEST_CASE("laps: objects of 4 KiB, by Zipf's law") {
+  laps({"objects of 4 KiB, zipf 0.99", {4_KiB}, false, 16, 24_MiB, churn_zipf}, 0);
+}
+
+// For a person: copies per byte of users, at 90 % of what is usable, once they are what they stay.
+TEST_CASE("copies: objects of 4 KiB at 90 %, uniform, 90:10 and zipf 0.99", "[.]") {
+  constexpr std::size_t kFirst = 6;  // laps
+  constexpr std::size_t kLast = 6;
+  struct Load {
+    const char* name;
+    ChurnLaw law;
+    double most;  // at most, as is asked for
+  };
+  for (const Load& load :
+       {Load{"uniform", churn_uniform, 3.8}, Load{"90:10", churn_ninety_to_ten, 2.5},
+        Load{"zipf 0.99", churn_zipf, 3.0}}) {
+    SimPool pool(churn_pool());
+    std::string said;
+    const std::string wrong = pool.with_store([&](Store& store) -> std::string {
+      ChurnBlocks blocks(store, false);
+      const Result<std::size_t> objects = objects_at(store, {kChurnBlock}, 90);
+      if (!objects.ok()) return message_of(objects.status());
+      Status status = blocks.fill(*objects);
+      const Copies filled = Copies::now(store);
+      if (status.ok()) status = blocks.overwrite_beside(pool, 16, kFirst, load.law);
+      const Copies settled = Copies::now(store);
+      if (status.ok()) status = blocks.overwrite_beside(pool, 16, kLast, load.law);
+      if (!status.ok()) return message_of(status);
+      const Copies last = Copies::now(store);
+      char line[160];
+      std::snprintf(line, sizeof line,
+                    "%zu objects, copied %.2f in the first %zu laps, %.2f in %zu", blocks.count(),
+                    settled.since(filled), kFirst, last.since(settled), kLast);
+      said = line;
+      return blocks.check();
+    });
+    std::printf("%s, 90 %% of what is usable: %s more (%.1f are asked for)\n", load.name,
+                said.c_str(), load.most);
+    std::fflush(stdout);
+    REQUIRE(wrong == "");
+  }
 }
 
 }  // namespace
