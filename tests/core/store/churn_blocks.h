@@ -128,12 +128,13 @@ class ChurnBlocks {
     return {};
   }
   // The same by several callers at once, each one block at a time: groups are small, and what is on
-  // its way has space promised to it. A version counts once its commit has returned, and until then
-  // whoever draws the same block waits.
+  // its way has space promised to it. A version counts once its commit has returned. Without a law
+  // each caller has blocks of its own, all alike; with one, whoever draws a block that is on its
+  // way waits.
   Status overwrite_beside(SimPool& pool, std::size_t callers, std::size_t laps,
-                          const ChurnLaw& law = churn_uniform) {
+                          const ChurnLaw& law = {}) {
     Status failed;
-    const ChurnDraw draw = law(versions_.size());
+    const ChurnDraw draw = law ? law(versions_.size()) : ChurnDraw();
     io::Mutex mutex(pool.system().executor());
     io::CondVar written_one(pool.system().executor());
     std::vector<bool> busy(versions_.size(), false);
@@ -152,8 +153,9 @@ class ChurnBlocks {
       threads.push_back(pool.system().executor().start("caller", [&, caller] {
         io::Rng rng(100 + caller);
         for (std::size_t i = 0; failed.ok() && i < laps * versions_.size() / callers; ++i) {
-          const std::size_t at = draw(rng);
-          take(at);
+          const std::size_t at =
+              draw ? draw(rng) : rng.below(versions_.size() / callers) * callers + caller;
+          if (draw) take(at);
           const std::uint64_t made = ++made_;
           Transaction t;
           if (one_object_) {
@@ -166,7 +168,7 @@ class ChurnBlocks {
           if (!written.ok() && failed.ok()) {
             failed = written.error().with_context("put " + std::to_string(i) + " of a caller");
           }
-          give_back(at);
+          if (draw) give_back(at);
         }
       }));
     }

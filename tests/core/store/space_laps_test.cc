@@ -21,7 +21,7 @@ struct LapLoad {
   bool one_object = false;  // its blocks are overwritten
   std::size_t callers = 16;
   std::uint64_t device_size = 24_MiB;
-  ChurnLaw law = churn_uniform;
+  ChurnLaw law = {};  // none: uniform
 };
 
 // What was written to devices for what the cleaner moved, per byte of users, between two moments.
