@@ -150,8 +150,8 @@ void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
 }
 
 // Stripes that the transaction brings, of ops and of published writers.
-std::vector<BlobId> new_stripes(const PreparedOps& prepared, const LogRecord& record) {
-  std::vector<BlobId> stripes;
+std::vector<BlobId> new_stripes(const PreparedOps& prepared, const Plan& plan) {
+  std::vector<BlobId> stripes = plan.published_stripes;
   for (const PreparedOp& op : prepared) {
     for (const PayloadPiece& piece : op.pieces) {
       if (piece.bytes.empty() && !piece.prepared.is_young()) {
@@ -159,7 +159,7 @@ std::vector<BlobId> new_stripes(const PreparedOps& prepared, const LogRecord& re
       }
     }
   }
-  for (const StripeProof& stripe : record.allocated) stripes.push_back(stripe_id(stripe));
+  for (const StripeProof& stripe : plan.record.allocated) stripes.push_back(stripe_id(stripe));
   std::sort(stripes.begin(), stripes.end());
   return stripes;
 }
@@ -168,7 +168,7 @@ std::vector<BlobId> new_stripes(const PreparedOps& prepared, const LogRecord& re
 // one wrote.
 void note_references(PlanState& state, const PreparedOps& prepared, const PlanContext& context,
                      Plan& plan) {
-  const std::vector<BlobId> stripes = new_stripes(prepared, plan.record);
+  const std::vector<BlobId> stripes = new_stripes(prepared, plan);
   const auto note = [&](const std::string& key, const Extent& extent) {
     const BlobId id = extent.blob.id();
     if (id.log.lsn == context.lsn) {

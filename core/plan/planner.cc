@@ -389,6 +389,9 @@ class Planner {
       adopted_.push_back(slot->current);
     }
     for (const StripeProof& stripe : staged.stripes) plan_.record.allocated.push_back(stripe);
+    for (const PayloadPiece& piece : staged.young.pieces) {
+      if (!piece.prepared.is_young()) plan_.published_stripes.push_back(piece.prepared.blob.id());
+    }
     return place(state_, *content, staged.young);
   }
 

@@ -130,6 +130,9 @@ struct Plan {
   // that is not among them was replaced by a later op: it is neither written nor recorded.
   std::vector<std::optional<BlobOwner>> owners;  // of young ones, by index; nothing: not among them
   std::vector<BlobId> stripes;                   // of the others, sorted
+  // What published writers bring that has no place before the transaction has one, in stripes of
+  // its own: small objects that were cut since there was no room for them in one piece.
+  std::vector<BlobId> published_stripes;
   Doomed doomed;
   // Of all images of pages that are there afterwards.
   std::vector<DecodedPage> pages;
