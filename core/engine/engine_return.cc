@@ -68,7 +68,12 @@ std::uint64_t Engine::missing_bytes() {
 // what the deletion job does.
 Status Engine::settle_whole() {
   HEXAD_TRY(commit_internal([](LogRecord&) { return Status(); }).status());
-  return run_checkpoint();
+  HEXAD_TRY(run_checkpoint());
+  // It stood back while a device was behind (CL6), and nobody need commit anything for it to go on.
+  const bool asked = cleaner_->wants_look() && clean_job_->want();
+  const bool at_rest = cleaner_->wants_rest() && clean_job_->want_rest();
+  if (asked || at_rest) jobs_->wake(*clean_job_);
+  return {};
 }
 
 Result<CatchUpReport> Engine::catch_up(const CatchUpOptions& options) {
