@@ -65,7 +65,7 @@ bool show_alike(const CachedRecord& one, const CachedRecord& other) {
   const ExtentList& mine = one.extents();
   const ExtentList& its = other.extents();
   return one.exists && other.exists && one.object.version == other.object.version &&
-         one.object.body == other.object.body &&
+         one.object.body == other.object.body && one.object.size == other.object.size &&
          std::equal(mine.begin(), mine.end(), its.begin(), its.end(), is_like);
 }
 
@@ -245,13 +245,13 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
     record->drop();
     return;
   }
-  if (there != nullptr && there->moved_ && show_alike(*there, *record)) {  // N8
+  if (there != nullptr && show_alike(*there, *record)) {  // N8
     record->serial = there->serial;
     record->owned_ = there->owned_;
     if (record->owned_ != nullptr) {
       record->whole_.store(record->owned_.get(), std::memory_order_release);
     }
-    shard.entries.replace(place.key, place.hash, std::move(record));
+    shard.entries.replace(place.key, place.hash, std::move(record), charge);
     return;
   }
   shard.entries.put(place.key, place.hash, std::move(record), charge);

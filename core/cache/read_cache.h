@@ -28,10 +28,11 @@
 //   N7  A record whose blob is a payload in the log, without a place yet, is kept for its bytes: a
 //       checkpoint gives the blob its place without an invalidate(). So who asks for where the
 //       bytes are, and what follows from that (Need::kPlaces), does not find it.
-//   N8  Cleaning moves bytes and changes none: it calls note_moved() in place of invalidate(). The
-//       record stays for its bytes as by N7. What is inserted in its place next, of the version of
-//       now as all that is inserted (N2), shows the same bytes in the same pieces, and so takes
-//       over its serial, and the bytes that lie with it.
+//   N8  Cleaning and compaction move bytes and change none: they call note_moved() in place of
+//       invalidate(), which spoils tickets likewise. The record stays for its bytes as by N7. What
+//       is inserted where another record is shows the same bytes, since that one would not be there
+//       otherwise (N3); where it shows them in the same pieces, it takes over the serial, and the
+//       bytes that lie with it.
 //
 // An object whose bytes are one piece of at most a block has them with its record, in one entry: a
 // read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
@@ -175,8 +176,7 @@ class ReadCache : public kv::RunCache {
   // The key has a new version that is not visible yet (N1). Takes the blocks of a small record
   // along; those of a large one age.
   void invalidate(std::string_view key);
-  // The same, and what the key shows is byte for byte as it was, in the same pieces, which lie
-  // elsewhere (N8).
+  // The same, and what the key shows is byte for byte as it was, and lies elsewhere (N8).
   void note_moved(std::string_view key);
 
   // --- blocks ---

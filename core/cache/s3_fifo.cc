@@ -132,11 +132,18 @@ bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const 
 }
 
 bool S3Fifo::replace(const CacheKey& key, std::uint64_t hash,
-                     std::shared_ptr<const CacheValue> value) {
+                     std::shared_ptr<const CacheValue> value, std::uint64_t charge) {
   Entry* const entry = *find(key, hash);
   if (entry == nullptr) return false;
   entry->value->drop();  // S4
   entry->value = std::move(value);
+  Queue& queue = entry->in_main ? main_ : small_;
+  const std::uint64_t own = charge + sizeof(Entry) + key.text.size() + kAllocation;
+  const std::uint64_t before = entry->charge - entry->added;
+  queue.bytes = queue.bytes - before + own;
+  by_kind_[entry->kind] = by_kind_[entry->kind] - before + own;
+  entry->charge = own + entry->added;
+  shrink_to_capacity();
   return true;
 }
 

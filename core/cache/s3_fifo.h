@@ -84,9 +84,10 @@ class S3Fifo {
   // entry with this key, when that is more than an eighth of the capacity.
   bool put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
            std::uint64_t charge);
-  // The value takes the place of an entry's that it is like: charge, queue, and how often that was
-  // asked for stay. False, and nothing is done: there is no such entry.
-  bool replace(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value);
+  // The value takes the place of an entry's that it is like: its queue, how often it was asked for,
+  // and what was added to its charge stay. False, and nothing is done: there is no such entry.
+  bool replace(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
+               std::uint64_t charge);
   // The value of an entry, found by the hash that it was put with, holds `bytes` more, which count
   // as a thing of `kind` from now on; they go with the entry. False, and the entry is as it was,
   // when no entry has the value, or when it would be more than an eighth of the capacity.

@@ -318,7 +318,7 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
       ++done.blobs;
     }
     forwards.change({key}, before, {key}, extents);
-    record.images.push_back({key, list->encode(shape)});
+    record.images.push_back({key, list->encode(shape), {}, true});
     done.lists.push_back({key, hidden_bytes(extents), spare_bytes(extents, stripe_bytes())});
   }
   if (done.lists.empty()) return nothing_to_move();

@@ -354,7 +354,9 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   root.log_devices = choose_log_devices(candidates, options.profile.m);
 
   HEXAD_TRY(go_on(options, targets, made));
-  made.changed = std::any_of(targets.begin(), targets.end(),
+  // An index without its log may be there, too.
+  made.changed = (options.force && indexes != nullptr) ||
+                 std::any_of(targets.begin(), targets.end(),
                              [](const NewDevice& target) { return !target.created; });
   if (indexes != nullptr) {
     const std::string index = index_directory(options.fast_directories);

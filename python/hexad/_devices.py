@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Iterable
 
 from . import _native, _process
-from ._errors import InvalidArgumentError
+from ._errors import ClosedError, InvalidArgumentError
 from ._types import rate_of
 from ._writing import Writing
 
@@ -190,7 +190,13 @@ class Devices(Writing):
         """The description names the device no more, unless it has become one of the store, which what
         failed behind that does not undo.
         """
-        if self._has_device_at(path):
+        try:
+            member = self._has_device_at(path)
+        except ClosedError:  # meanwhile; a file that was made and is none is gone
+            if os.path.exists(path):
+                return  # the description names it, which does no harm
+            member = False
+        if member:
             self._note_devices()
         elif named:
             self._describe(lambda devices: [one for one in devices if one != path])

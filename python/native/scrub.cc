@@ -108,7 +108,9 @@ nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& pro
 DeviceId add_device(StoreHandle& handle, const std::string& path) {
   const StoreHandle::Hold hold(handle);
   Interruption interruption;
-  const auto go_on = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
+  const auto go_on = [&](std::uint64_t, std::uint64_t) {
+    return !handle.is_wanted_back() && interruption.go_on();
+  };
   const Result<DeviceId> added =
       handle.run([&](Store& store) { return store.add_device(path, go_on); });
   interruption.rethrow();

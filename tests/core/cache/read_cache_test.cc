@@ -321,13 +321,19 @@ TEST_CASE("read_cache: what is moved stays for its bytes, and for whoever is lik
   CHECK(second->whole() == first->whole());
   CHECK(cache.usage().total == charged);
   cache.check_invariants();
+  // Nor are they lost where two look for it at once.
+  const auto third = small_record(cache, 4096);
+  insert(third);
+  CHECK(second->dropped());
+  CHECK(third->whole() == first->whole());
+  CHECK(cache.usage().total == charged);
   // Other bytes are not its own.
   cache.note_moved(object_key(7, "a"));
   const auto other = small_record(cache, 4096);
-  other->object.version = second->object.version + 1;
+  other->object.version = third->object.version + 1;
   insert(other);
   CHECK(other->whole() == nullptr);
-  CHECK(other->serial != second->serial);
+  CHECK(other->serial != third->serial);
   CHECK(cache.usage().blocks == 0);
   // Of what has changed nothing stays.
   cache.insert_bytes(*other, Bytes(4096));

@@ -40,17 +40,21 @@ TEST_CASE("s3_fifo: what takes the place of another one has its charge and its t
   const std::uint64_t bytes = cache.bytes();
   const CacheKey key{0, 1, 0, {}};
   const auto fresh = std::make_shared<const Number>(7);
-  REQUIRE(cache.replace(key, hash_of(key), fresh));
+  REQUIRE(cache.replace(key, hash_of(key), fresh, 1000));
   CHECK(old->dropped());
   CHECK_FALSE(fresh->dropped());
   CHECK(cache.get(key, hash_of(key)) == fresh);
   CHECK(cache.bytes() == bytes);
+  const auto longer = std::make_shared<const Number>(8);
+  REQUIRE(cache.replace(key, hash_of(key), longer, 1500));
+  CHECK(fresh->dropped());
+  CHECK(cache.bytes() == bytes + 500);
   cache.check_invariants();
   // As often asked for as the one before: a scan does not take it.
   for (std::uint64_t id = 1000; id < 20'000; ++id) put(cache, id, 1000);
   CHECK(has(cache, 1));
   const CacheKey none{0, 2, 0, {}};
-  CHECK_FALSE(cache.replace(none, hash_of(none), fresh));
+  CHECK_FALSE(cache.replace(none, hash_of(none), longer, 1000));
   cache.check_invariants();
 }
 
