@@ -34,7 +34,7 @@ TEST_CASE("planner: a put leaves one image, its owner, and the death of what was
   CHECK(w.object("a")->mtime == w.context.time);
   CHECK(has_young_blob(plan.record.images[0].value.value()));
 
-  plan = w.must([](Transaction& t) { t.put("c", "a", text(30'000)); });
+  plan = w.must([](Transaction& t) { t.put("c", "a", text(32'000)); });
   CHECK(plan.record.young_deaths == std::vector<LogPlace>{first});
   CHECK(plan.owners.empty());
   CHECK(plan.stripes.size() == 1);
