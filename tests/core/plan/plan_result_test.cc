@@ -199,7 +199,7 @@ TEST_CASE("plan_result: released pages give up their blobs and keys, once") {
   PlannerWorld w;
   w.must([](Transaction& t) {
     t.put("c", "a", text(5000));
-    t.write("c", "a", kPageSpan, as_bytes(text(30'000)));
+    t.write("c", "a", kPageSpan, as_bytes(text(32'000)));
   });
   PlanState state(w.context, w.source);
   Slot& slot = **state.object("c", "a");
