@@ -65,8 +65,15 @@ def test_devices_are_replaced_while_the_store_is_open(wide, tmp_path):
         assert steps and all(done <= total for done, total in steps)
         assert row(store, id)["state"] == "ok"
         check(store)
+        # While the new one is made ready nothing has changed.
         with pytest.raises(hexad.ClosedError):
             store.replace_device(1, second, progress=lambda done, total: False)
+        assert named(wide) == before[1:] + [first]
+        assert row(store, 1)["state"] == "ok" and not os.path.exists(second)
+        # Later it is one device more. To say so once is enough.
+        answers = iter((True, False))
+        with pytest.raises(hexad.ClosedError):
+            store.replace_device(1, second, progress=lambda done, total: next(answers, True))
         assert named(wide) == before[1:] + [first, second]
         assert row(store, 1)["state"] == "draining"
         assert store.replace_device(1, second) == id + 1
@@ -89,14 +96,14 @@ def test_an_exception_ends_a_replacement_that_is_under_way(wide, tmp_path):
 
     def progress(done, total):
         steps.append(done)
-        if len(steps) == 1:
+        if len(steps) == 2:  # the first one is while the new one is made ready
             raise Stop
         return True
 
     with hexad.open(wide) as store:
         with pytest.raises(Stop):
             store.replace_device(1, new, progress=progress)
-        assert len(steps) == 1 and row(store, 1)["state"] == "draining"
+        assert len(steps) == 2 and row(store, 1)["state"] == "draining"
         assert named(wide) == before + [new]
         with hexad.open(wide) as again:  # of the same devices
             assert row(again, 1)["state"] == "draining"
