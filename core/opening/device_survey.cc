@@ -257,10 +257,16 @@ SurveyedDevice survey_device(const std::string& path, io::OpenMode mode, io::Sys
 Status check_index_directory(const std::string& index_directory, const Uuid& store,
                              io::System& system) {
   const std::string fast = std::filesystem::path(index_directory).parent_path().string();
-  const SurveyedDevice log = survey_device(fast_log_path(fast), io::OpenMode::kLook, system);
-  if (!log.label.has_value() || log.label->store == store) return {};
+  // Its label alone: roots are being written to it.
+  Result<std::unique_ptr<io::Device>> opened =
+      system.open_device(fast_log_path(fast), io::OpenMode::kLook);
+  if (!opened.ok()) return {};
+  SurveyedDevice log;
+  log.device = std::move(opened).value();
+  const Result<alloc::LabelCopy> found = alloc::read_label(*log.device);
+  if (!found.ok() || found->label.store == store) return {};
   return Error{ErrorCode::kConflict,
-               fast + " belongs to store " + to_string(log.label->store) + " by now, not to " +
+               fast + " belongs to store " + to_string(found->label.store) + " by now, not to " +
                    to_string(store) + ", which is in use",
                "Close the store that is in use, and open the pool that is there now."};
 }
