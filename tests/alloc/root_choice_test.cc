@@ -8,38 +8,18 @@ using namespace hexad;
 using namespace hexad::alloc;
 using namespace hexad::alloc::testing;
 
-namespace {
-
-const Uuid kStore = kSampleStore;
-
-std::vector<DeviceRoots> all_with(const Root& root) {
-  std::vector<DeviceRoots> devices;
-  for (const RootDevice& row : root.devices) devices.push_back({row.id, row.uuid, kStore, {root}});
-  return devices;
-}
-
-Standing standing_of(const RootChoice& choice, DeviceId id) {
-  for (const DeviceStanding& device : choice.devices) {
-    if (device.id == id) return device.standing;
-  }
-  FAIL("no such device");
-  return Standing::kMissing;
-}
-
-}  // namespace
-
 TEST_CASE("root_choice: devices that are away are missing, or have left when the table says so") {
   Root root = first_root(6);
   auto devices = all_with(root);
   devices.erase(devices.begin() + 1);
-  const auto missing = choose_root(kStore, devices, 2);
+  const auto missing = choose_root(kSampleStore, devices, 2);
   REQUIRE(missing.ok());
   CHECK(missing->readable == 5);
   CHECK(standing_of(*missing, 1) == Standing::kMissing);
   mark_left(root, 1, 77);
   devices = all_with(root);
   devices.erase(devices.begin() + 1);
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 1) == Standing::kLeft);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 1) == Standing::kLeft);
 }
 
 TEST_CASE("root_choice: a device more, and a device less, in the table and in what is committed") {
@@ -80,11 +60,12 @@ TEST_CASE("root_choice: a device more, and a device less, in the table and in wh
   CHECK(less.next_device == 3);
   CHECK(is_newer(less, three));
   // What is removed is foreign, and says why.
-  const auto choice = choose_root(kStore,
-                                  std::vector<DeviceRoots>{{0, device_uuid(0), kStore, {less}},
-                                                           {1, device_uuid(1), kStore, {two}},
-                                                           {3, device_uuid(3), kStore, {less}}},
-                                  1);
+  const auto choice =
+      choose_root(kSampleStore,
+                  std::vector<DeviceRoots>{{0, device_uuid(0), kSampleStore, {less}},
+                                           {1, device_uuid(1), kSampleStore, {two}},
+                                           {3, device_uuid(3), kSampleStore, {less}}},
+                  1);
   REQUIRE(choice.ok());
   CHECK(standing_of(*choice, 1) == Standing::kForeign);
   CHECK(choice->devices[1].reason == "device 1 is no device of the store any more: it was removed");
@@ -107,21 +88,21 @@ TEST_CASE("root_choice: a device that left is away when it returns, unless it ha
   mark_left(now, 4, 77);
   auto devices = all_with(now);
   devices[4].roots = {old};
-  const auto choice = choose_root(kStore, devices, 2);
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root == now);
   CHECK(standing_of(*choice, 4) == Standing::kAway);
   CHECK(choice->devices[4].reason == "device 4 left in epoch 2 after LSN 77");
   devices[4].roots = {now};
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kAway);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 4) == Standing::kAway);
   // An older image of it has not what counted on it.
   Root later = next_epoch_root(promise_root({now, 3, 6, {}}), kOpening);
   later.find(4)->confirmed_epoch = 2;
   devices = all_with(later);
   devices[4].roots = {old};
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kStale);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 4) == Standing::kStale);
   devices[4].roots = {};
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kStale);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 4) == Standing::kStale);
 }
 
 TEST_CASE(
@@ -157,7 +138,7 @@ TEST_CASE("root_choice: an old image put back is stale, a device one epoch behin
   Root now = next_epoch_root(promise_root({old, 1, 6, {}}), kOpening);
   auto devices = all_with(now);
   devices[2].roots = {old};
-  const auto behind = choose_root(kStore, devices, 2);
+  const auto behind = choose_root(kSampleStore, devices, 2);
   REQUIRE(behind.ok());
   CHECK(standing_of(*behind, 2) == Standing::kHealthy);
   CHECK(behind->devices[2].behind);
@@ -165,7 +146,7 @@ TEST_CASE("root_choice: an old image put back is stale, a device one epoch behin
   record_written(now, std::vector<DeviceId>{2});
   devices = all_with(now);
   devices[2].roots = {old};
-  const auto stale = choose_root(kStore, devices, 2);
+  const auto stale = choose_root(kSampleStore, devices, 2);
   REQUIRE(stale.ok());
   CHECK(standing_of(*stale, 2) == Standing::kStale);
   CHECK(stale->devices[2].reason.find("epoch 2 sequence 4 had been written") != std::string::npos);
@@ -174,7 +155,7 @@ TEST_CASE("root_choice: an old image put back is stale, a device one epoch behin
 TEST_CASE("root_choice: a device without a readable root is not trusted and not counted") {
   auto devices = all_with(first_root(6));
   devices[0].roots.clear();
-  const auto choice = choose_root(kStore, devices, 2);
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->readable == 5);
   CHECK(standing_of(*choice, 0) == Standing::kStale);
@@ -184,7 +165,7 @@ TEST_CASE("root_choice: the highest promise counts, also one that the newest roo
   auto devices = all_with(next_epoch_root(promise_root({first_root(6), 4, 6, {}}), kOpening));
   devices[3].roots = {first_root(6)};
   devices[3].roots[0].promised_epoch = 99;
-  const auto choice = choose_root(kStore, devices, 2);
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root.promised_epoch == 6);
   CHECK(choice->promised_epoch == 99);
@@ -200,15 +181,15 @@ TEST_CASE(
   given_up.checkpoint_lsn = 9;  // whatever else they say
   auto devices = all_with(last);
   for (DeviceRoots& device : devices) device.roots = {given_up, last};
-  CHECK(choose_root(kStore, devices, 2)->root == last);
+  CHECK(choose_root(kSampleStore, devices, 2)->root == last);
   for (DeviceRoots& device : devices) std::swap(device.roots[0], device.roots[1]);
-  CHECK(choose_root(kStore, devices, 2)->root == last);
+  CHECK(choose_root(kSampleStore, devices, 2)->root == last);
   // An opening that did not see the last one has promised on top of the other, twice.
   Root promise = promise_root({given_up, given_up.promised_epoch, 6, {}});
   promise = promise_root({promise, promise.promised_epoch, 6, {}});
   CHECK(promise.sequence > last.sequence);
   devices[4].roots = {promise};
-  const auto choice = choose_root(kStore, devices, 2);
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root == last);
   CHECK(choice->sequence == promise.sequence);
@@ -225,7 +206,7 @@ TEST_CASE("root_choice: two roots of one epoch that no writer makes are refused 
   ++other.sequence;
   auto devices = all_with(one);
   devices[5].roots = {other};
-  const auto refused = choose_root(kStore, devices, 2);
+  const auto refused = choose_root(kSampleStore, devices, 2);
   REQUIRE(!refused.ok());
   CHECK(refused.error().code == ErrorCode::kCorruption);
   CHECK(refused.error().message ==
@@ -236,16 +217,16 @@ TEST_CASE("root_choice: two roots of one epoch that no writer makes are refused 
         "otherwise.");
   // Of different epochs they say when each device left and came back.
   devices[5].roots = {next_epoch_root(other, kOpening)};
-  CHECK(choose_root(kStore, devices, 2).ok());
+  CHECK(choose_root(kSampleStore, devices, 2).ok());
 }
 
 TEST_CASE("root_choice: a store that was not made to the end opens with all its devices only") {
   Root root = first_root(6);
   root.sequence = kMaking;
   auto devices = all_with(root);
-  CHECK(choose_root(kStore, devices, 2).ok());
+  CHECK(choose_root(kSampleStore, devices, 2).ok());
   devices.pop_back();
-  const auto refused = choose_root(kStore, devices, 2);
+  const auto refused = choose_root(kSampleStore, devices, 2);
   REQUIRE(!refused.ok());
   CHECK(refused.error().code == ErrorCode::kUnavailable);
   CHECK(refused.error().message ==
@@ -257,29 +238,30 @@ TEST_CASE("root_choice: a store that was not made to the end opens with all its 
   half.sequence = kMaking;
   auto here = all_with(half);
   here.resize(2);
-  const auto unsure = choose_root(kStore, here, 2);
+  const auto unsure = choose_root(kSampleStore, here, 2);
   REQUIRE(!unsure.ok());
   CHECK_THAT(unsure.error().message, Catch::Contains("others may have"));
   CHECK(unsure.error().hint == "Attach all its devices.");
   // One device says that all had that root.
   devices[2].roots[0].sequence = kMade;
-  CHECK(choose_root(kStore, devices, 2).ok());
+  CHECK(choose_root(kSampleStore, devices, 2).ok());
   // Versions that made stores in one round left this root; an opening for writing went on from it.
   root.sequence = kMaking;
   devices = all_with(next_epoch_root(promise_root({root, 1, 6, {}}), kOpening));
   devices.pop_back();
-  CHECK(choose_root(kStore, devices, 2).ok());
+  CHECK(choose_root(kSampleStore, devices, 2).ok());
 }
 
 TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") {
   const Root root = first_root(6);
   auto devices = all_with(root);
   const Uuid other{{7}};
-  devices.push_back({1, device_uuid(1), other, {}});              // another store
-  devices.push_back({9, device_uuid(9), kStore, {root}});         // never a member
-  devices.push_back({3, Uuid{{8, 8}}, kStore, {first_root(6)}});  // the device that 3 replaced
-  devices.push_back(devices[5]);                                  // a copy of 5
-  const auto choice = choose_root(kStore, devices, 2);
+  devices.push_back({1, device_uuid(1), other, {}});             // another store
+  devices.push_back({9, device_uuid(9), kSampleStore, {root}});  // never a member
+  devices.push_back(
+      {3, Uuid{{8, 8}}, kSampleStore, {first_root(6)}});  // the device that 3 replaced
+  devices.push_back(devices[5]);                          // a copy of 5
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   REQUIRE(choice->devices.size() == 10);
   CHECK(choice->devices[1].standing == Standing::kHealthy);
@@ -300,16 +282,16 @@ TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") 
 TEST_CASE("root_choice: too few roots are refused by name, none at all differently") {
   auto devices = all_with(first_root(6));
   devices.resize(4);
-  CHECK(choose_root(kStore, devices, 2).ok());
+  CHECK(choose_root(kSampleStore, devices, 2).ok());
   devices.resize(3);
-  const auto few = choose_root(kStore, devices, 2);
+  const auto few = choose_root(kSampleStore, devices, 2);
   REQUIRE(!few.ok());
   CHECK(few.error().code == ErrorCode::kUnavailable);
   CHECK(few.error().message ==
         "roots are readable on 3 of 6 data devices, 4 are needed: device 3 is missing; device 4 is "
         "missing; device 5 is missing");
   CHECK(choose_root(Uuid{{5}}, devices, 2).error().code == ErrorCode::kNotFound);
-  CHECK(choose_root(kStore, {}, 2).error().code == ErrorCode::kNotFound);
+  CHECK(choose_root(kSampleStore, {}, 2).error().code == ErrorCode::kNotFound);
 }
 
 TEST_CASE("root_choice: log devices give their root but do not count for a quorum") {
@@ -323,12 +305,12 @@ TEST_CASE("root_choice: log devices give their root but do not count for a quoru
   auto devices = all_with(root);
   devices[6].roots = {newer};
   devices.erase(devices.begin() + 1, devices.begin() + 3);
-  const auto choice = choose_root(kStore, devices, 2);
+  const auto choice = choose_root(kSampleStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root == newer);
   CHECK(choice->readable == 4);
   devices.erase(devices.begin());
-  CHECK(choose_root(kStore, devices, 2).error().code == ErrorCode::kUnavailable);
+  CHECK(choose_root(kSampleStore, devices, 2).error().code == ErrorCode::kUnavailable);
 }
 
 TEST_CASE("root_choice: any readable set meets any written set") {
@@ -373,8 +355,8 @@ TEST_CASE("root_choice: what an opening stands on, and how far it has to come") 
   Root root = next_epoch_root(promise_root({first_root(4), 1, 4, {}}), kOpening);
   const auto ground = [&](const std::vector<DeviceId>& here) {
     std::vector<DeviceRoots> devices;
-    for (const DeviceId id : here) devices.push_back({id, device_uuid(id), kStore, {root}});
-    return ground_of(choose_root(kStore, devices, 2).value(), 2);
+    for (const DeviceId id : here) devices.push_back({id, device_uuid(id), kSampleStore, {root}});
+    return ground_of(choose_root(kSampleStore, devices, 2).value(), 2);
   };
   CHECK(ground({0, 1, 2, 3}) == Ground::kWitness);
   CHECK(ground({0, 1, 3}) == Ground::kQuorum);
@@ -387,10 +369,11 @@ TEST_CASE("root_choice: what an opening stands on, and how far it has to come") 
   CHECK(ground({0, 2, 3}) == Ground::kWitness);
   CHECK(ground({0, 2}) == Ground::kNone);
   // A profile with k > m has a quorum whenever it can be read.
-  CHECK(ground_of(choose_root(kStore, all_with(first_root(6)), 2).value(), 2) == Ground::kWitness);
+  CHECK(ground_of(choose_root(kSampleStore, all_with(first_root(6)), 2).value(), 2) ==
+        Ground::kWitness);
   auto four = all_with(first_root(6));
   four.resize(4);
-  CHECK(ground_of(choose_root(kStore, four, 2).value(), 2) == Ground::kQuorum);
+  CHECK(ground_of(choose_root(kSampleStore, four, 2).value(), 2) == Ground::kQuorum);
 
   using Ids = std::vector<DeviceId>;
   const Root whole = first_root(4);
@@ -407,43 +390,6 @@ TEST_CASE("root_choice: what an opening stands on, and how far it has to come") 
   CHECK(goes_on(Ground::kWitness, {0, 1}, {0, 1, 2, 3}));
   CHECK(goes_on(Ground::kWitness, {0, 1}, {2, 3}));
   CHECK_FALSE(goes_on(Ground::kWitness, {0, 1}, {0, 1, 3}));
-}
-
-TEST_CASE("root_choice: devices that were written apart are named, and chosen by nobody") {
-  const Root common = promise_root({first_root(4), 1, 4, {}});
-  Root one = next_epoch_root(common, kOpening);
-  REQUIRE(fork(one, common).ok());
-  mark_left(one, 2, 5);
-  mark_left(one, 3, 5);
-  auto devices = all_with(one);
-  devices[2].roots = devices[3].roots = {common};
-  // They wrote nothing.
-  const auto choice = choose_root(kStore, devices, 2);
-  REQUIRE(choice.ok());
-  CHECK(choice->root == one);
-  CHECK(standing_of(*choice, 2) == Standing::kAway);
-  // They went on as well, from the same root, in an epoch that is older, or newer.
-  for (const bool newer : {false, true}) {
-    Root other = next_epoch_root(common, kOpening + 1);
-    if (newer) other.epoch = other.promised_epoch = one.epoch + 100;
-    mark_left(other, 0, 5);
-    mark_left(other, 1, 5);
-    devices[2].roots = {common};
-    devices[3].roots = {common, other};
-    const auto refused = choose_root(kStore, devices, 2);
-    REQUIRE(!refused.ok());
-    CHECK(refused.error().code == ErrorCode::kInvalidArgument);
-    CAPTURE(refused.error().message);
-    CHECK(refused.error().message.find("was written apart") != std::string::npos);
-    CHECK(refused.error().hint.find("one half alone") != std::string::npos);
-  }
-  // An attempt with more devices left, of the epoch that the fork went on from, is apart, too.
-  Root attempt = common;
-  mark_left(attempt, 0, 5);
-  devices[3].roots = {attempt};
-  CHECK(choose_root(kStore, devices, 2).error().code == ErrorCode::kInvalidArgument);
-  for (std::uint32_t i = 1; i < kMaxForks; ++i) REQUIRE(fork(one, one).ok());
-  CHECK(fork(one, one).error().code == ErrorCode::kTooBig);
 }
 
 TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks") {
@@ -483,154 +429,6 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(sent == 6);
 }
 
-// P11. All devices are copied, and each copy is opened on its own: both take the same epoch.
-TEST_CASE("root_choice: a device of a copy that was opened on its own is named, and not joined") {
-  const Root promise = promise_root({first_root(6), 1, 6, {}});
-  Root ours = next_epoch_root(promise, kOpening);
-  record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
-  const Root theirs = next_epoch_root(promise, kOpening + 1);
-  // Whichever has come further: by openings, or by checkpoints.
-  Root our_next = next_root(ours);
-  Root their_next = next_root(theirs);
-  ++their_next.sequence;
-  Root our_reopened = next_epoch_root(promise_root({our_next, 3, 6, {}}), kOpening + 2);
-  for (const Root& here : {ours, our_next, our_reopened}) {
-    for (const Root& there : {theirs, their_next}) {
-      auto devices = all_with(here);
-      devices[3].roots = {there};
-      const auto refused = choose_root(kStore, devices, 2);
-      REQUIRE(!refused.ok());
-      CHECK(refused.error().code == ErrorCode::kInvalidArgument);
-      CAPTURE(refused.error().message);
-      CHECK(refused.error().message.find("was written apart") != std::string::npos);
-      CHECK(refused.error().message.find("3") != std::string::npos);
-      CHECK(refused.error().hint.find("copy of before") != std::string::npos);
-      devices.erase(devices.begin() + 3);
-      CHECK(choose_root(kStore, devices, 2)->root == here);
-    }
-  }
-}
-
-// P11. The original stays open in its epoch, or takes the next one by a change of membership, while
-// a copy is opened: no epoch has two writers.
-TEST_CASE("root_choice: a device of a copy that was opened beside the original is not joined") {
-  const std::vector<DeviceId> all{0, 1, 2, 3, 4, 5};
-  Root copied = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
-  record_written(copied, all);
-  // Of the copy: the first root of its opening, and the promise before it.
-  const Root promise = promise_root({copied, copied.promised_epoch, 6, {}, copied.sequence});
-  Root theirs = promise;
-  record_written(theirs, all);
-  theirs = next_epoch_root(theirs, kOpening + 1);
-  Root checkpoint = next_root(copied);
-  ++checkpoint.checkpoint_lsn;
-  record_written(checkpoint, all);
-  Root checkpoints = next_root(next_root(checkpoint));
-  record_written(checkpoints, all);
-  const Root changed = next_epoch_root(checkpoints, kOpening);
-  Root reopened = promise_root({changed, changed.promised_epoch, 6, {}, changed.sequence});
-  record_written(reopened, all);
-  reopened = next_epoch_root(reopened, kOpening + 2);
-  // By sequence: as that of the promise, higher; by epoch, below the copy's and above it.
-  for (const Root& here : {checkpoint, checkpoints, changed, reopened}) {
-    for (const DeviceId strange : {0u, 3u}) {
-      auto devices = all_with(here);
-      devices[strange].roots = {theirs, promise};
-      CAPTURE(here.epoch, here.sequence, theirs.epoch, promise.sequence);
-      const auto refused = choose_root(kStore, devices, 2);
-      REQUIRE(!refused.ok());
-      CHECK(refused.error().code == ErrorCode::kInvalidArgument);
-      CHECK(refused.error().message.find("was written apart") != std::string::npos);
-      devices.erase(devices.begin() + strange);
-      CHECK(choose_root(kStore, devices, 2)->root == here);
-    }
-  }
-  // One that had left is not taken in again, though its root is newer than what its row confirms;
-  // nor does an attempt that was made with it, of an opening that knew of all, keep it out.
-  Root without = checkpoints;
-  without = next_epoch_root(without, kOpening);
-  mark_left(without, 4, 9);
-  without = promise_root({without, without.promised_epoch, 6, {}, without.sequence});
-  record_written(without, std::vector<DeviceId>{0, 1, 2, 3, 5});
-  without = next_epoch_root(without, kOpening + 2);
-  auto away = all_with(without);
-  away[4].roots = {theirs, promise};
-  auto judged = choose_root(kStore, away, 2);
-  REQUIRE(judged.ok());
-  CHECK(judged->root == without);
-  CHECK(standing_of(*judged, 4) == Standing::kStale);
-  CHECK(judged->devices[4].reason.find("by another writer") != std::string::npos);
-  Root cut = promise_root({changed, changed.promised_epoch, 6, {}, changed.sequence});
-  record_written(cut, all);
-  cut = next_epoch_root(cut, kOpening + 3);
-  for (const Root& own : {changed, cut}) {
-    without.writers.back() = {6, 6, kOpening + 2};
-    without.epoch = 6;
-    without.promised_epoch = 7;
-    away = all_with(without);
-    away[4].roots = {own};
-    judged = choose_root(kStore, away, 2);
-    REQUIRE(judged.ok());
-    CHECK(standing_of(*judged, 4) == Standing::kAway);
-  }
-
-  // What the opening has left itself, and one after it that was cut, is none.
-  auto devices = all_with(theirs);
-  devices[1].roots = {promise, copied};
-  Root later = promise;
-  ++later.sequence;
-  ++later.promised_epoch;
-  devices[2].roots = {later, promise};
-  devices[4].roots = {theirs, promise};
-  const auto choice = choose_root(kStore, devices, 2);
-  REQUIRE(choice.ok());
-  CHECK(choice->root == theirs);
-  for (const DeviceId id : all) CHECK(standing_of(*choice, id) == Standing::kHealthy);
-}
-
-TEST_CASE("root_choice: who had the epochs is kept for a while, then the row of the device tells") {
-  Root ours = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 100);
-  const Root theirs = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 200);
-  record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
-  const Root first = ours;
-  mark_left(ours, 4, 9);
-  for (std::uint64_t i = 1; i < 3 * kMaxWriters; ++i) {
-    ours = next_epoch_root(promise_root({ours, ours.promised_epoch, 6, {}}), 1000 + i);
-    record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 5});
-    REQUIRE(check_root(ours).ok());
-    REQUIRE(ours.writers.size() == std::min<std::uint64_t>(i + 2, kMaxWriters));
-    auto devices = all_with(ours);
-    devices[4].roots = {first};
-    REQUIRE(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kAway);
-    devices[4].roots = {theirs};
-    const auto choice = choose_root(kStore, devices, 2);
-    // The copy's epoch is forgotten with its writer.
-    const bool known = ours.writers.front().first_epoch <= theirs.epoch;
-    REQUIRE(choice.ok() == !known);
-    if (known) continue;
-    REQUIRE(standing_of(*choice, 4) == Standing::kStale);
-    REQUIRE(choice->devices[4].reason.find("by another writer") != std::string::npos);
-  }
-}
-
-TEST_CASE("root_choice: what an opening that crashed left on a device is no other history") {
-  const Root first = first_root(6);
-  const Root promise = promise_root({first, 1, 6, {}});
-  const Root cut = next_epoch_root(promise, kOpening);  // reached device 5 only
-  RootChoice seen = choose_root(kStore, all_with(promise), 2).value();
-  Root now = next_epoch_root(promise_root(seen), kOpening + 1);
-  CHECK(now.epoch == cut.epoch + 1);
-  auto devices = all_with(now);
-  devices[5].roots = {promise, cut};
-  const auto choice = choose_root(kStore, devices, 2);
-  REQUIRE(choice.ok());
-  CHECK(choice->root == now);
-  CHECK(standing_of(*choice, 5) == Standing::kHealthy);
-  // A change of membership is the same writer's, in its next epoch.
-  const Root changed = next_epoch_root(now, kOpening + 1);
-  CHECK(changed.writers == std::vector<Writer>{{1, 1, kMaker}, {3, 4, kOpening + 1}});
-}
-
 // An image of the same epoch, restored while the store had not been opened anew.
 TEST_CASE("root_choice: a device that shows an older sequence than its row confirms is stale") {
   Root root = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
@@ -641,12 +439,12 @@ TEST_CASE("root_choice: a device that shows an older sequence than its row confi
   auto devices = all_with(root);
   devices[2].roots = {image};
   // It is several roots behind, and nothing says that it had more.
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 2) == Standing::kHealthy);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 2) == Standing::kHealthy);
   record_written(root, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
   root = next_root(root);
   devices = all_with(root);
   devices[2].roots = {between, image};
-  const auto stale = choose_root(kStore, devices, 2);
+  const auto stale = choose_root(kSampleStore, devices, 2);
   REQUIRE(stale.ok());
   CHECK(standing_of(*stale, 2) == Standing::kStale);
   CHECK(stale->devices[2].reason ==
@@ -655,7 +453,7 @@ TEST_CASE("root_choice: a device that shows an older sequence than its row confi
   root.find(2)->confirmed_sequence = 0;
   devices = all_with(root);
   devices[2].roots = {between, image};
-  CHECK(standing_of(*choose_root(kStore, devices, 2), 2) == Standing::kHealthy);
+  CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 2) == Standing::kHealthy);
 }
 
 TEST_CASE("root_choice: what counts as lost, with devices that are filling") {

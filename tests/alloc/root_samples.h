@@ -1,7 +1,9 @@
 // Roots as mkfs leaves them, for tests of which root counts.
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <cstdint>
+#include <vector>
 
 #include "alloc/root_choice.h"
 
@@ -30,6 +32,23 @@ inline Root first_root(std::uint32_t n) {
     root.devices.push_back(row);
   }
   return root;
+}
+
+// Every device of the root's table with it.
+inline std::vector<DeviceRoots> all_with(const Root& root) {
+  std::vector<DeviceRoots> devices;
+  for (const RootDevice& row : root.devices) {
+    devices.push_back({row.id, row.uuid, kSampleStore, {root}});
+  }
+  return devices;
+}
+
+inline Standing standing_of(const RootChoice& choice, DeviceId id) {
+  for (const DeviceStanding& device : choice.devices) {
+    if (device.id == id) return device.standing;
+  }
+  FAIL("no such device");
+  return Standing::kMissing;
 }
 
 }  // namespace hexad::alloc::testing
