@@ -31,6 +31,15 @@ struct Fixture {
     cache.insert_collection(found.ticket, "c", {7, {}}, version);
     cache.insert_object(found.ticket, 7, name, record_of(cache, version, version));
   }
+  // "a" of the collection "c", in the space 7.
+  std::shared_ptr<const CachedRecord> find(ReadCache::Need need) {
+    return cache.find_object("c", "a", kMaxLsn, Count::kNothing, need).record;
+  }
+  void insert(const std::shared_ptr<CachedRecord>& record) {
+    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+    cache.insert_collection(ticket, "c", {7, {}}, 1);
+    cache.insert_object(ticket, 7, "a", record);
+  }
   std::optional<Lsn> version(std::string_view name, Lsn at = kMaxLsn) {
     const auto record = cache.find_object("c", name, at, Count::kBoth).record;
     return record == nullptr ? std::nullopt : std::optional<Lsn>(record->object.version);
@@ -132,19 +141,17 @@ std::shared_ptr<CachedRecord> small_record(ReadCache& cache, std::uint64_t size)
   return record;
 }
 
-// "a" of the collection "c", in the space 7: 4096 bytes.
-std::shared_ptr<CachedRecord> insert_small(ReadCache& cache) {
-  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-  auto record = small_record(cache, 4096);
-  cache.insert_collection(ticket, "c", {7, {}}, 1);
-  cache.insert_object(ticket, 7, "a", record);
+// "a" of the fixture: 4096 bytes.
+std::shared_ptr<CachedRecord> insert_small(Fixture& fixture) {
+  auto record = small_record(fixture.cache, 4096);
+  fixture.insert(record);
   return record;
 }
 
 TEST_CASE("read_cache: bytes of a small object lie with its record") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto record = insert_small(cache);
+  const auto record = insert_small(fixture);
   REQUIRE(record->is_small());
   REQUIRE(record->whole() == nullptr);
   const ByteRange all{0, 10'000};
@@ -189,9 +196,7 @@ TEST_CASE("read_cache: which objects have their bytes with the record") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
   const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
-    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-    cache.insert_collection(ticket, "c", {7, {}}, 1);
-    cache.insert_object(ticket, 7, "a", record);
+    fixture.insert(record);
     return record->is_small();
   };
   const std::uint64_t block = cache.block_size();
@@ -225,7 +230,7 @@ TEST_CASE("read_cache: which objects have their bytes with the record") {
 TEST_CASE("read_cache: bytes of a record that is gone are not kept") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto record = insert_small(cache);
+  const auto record = insert_small(fixture);
   cache.invalidate(object_key(7, "a"));
   cache.insert_bytes(*record, Bytes(4096));
   REQUIRE(record->whole() == nullptr);
@@ -236,14 +241,8 @@ TEST_CASE("read_cache: of a blob in the log bytes and facts are known, and not w
   Fixture fixture;
   ReadCache& cache = fixture.cache;
   using Need = ReadCache::Need;
-  const auto find = [&](Need need) {
-    return cache.find_object("c", "a", kMaxLsn, Count::kNothing, need).record;
-  };
-  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
-    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-    cache.insert_collection(ticket, "c", {7, {}}, 1);
-    cache.insert_object(ticket, 7, "a", record);
-  };
+  const auto find = [&](Need need) { return fixture.find(need); };
+  const auto insert = [&](const auto& record) { fixture.insert(record); };
   const auto young_record = [&](std::uint64_t size) {
     auto record = small_record(cache, size);
     record->object.extents[0].blob.placement = Placement::kLog;
@@ -290,15 +289,10 @@ TEST_CASE("read_cache: what is moved stays for its bytes, and for whoever is lik
   Fixture fixture;
   ReadCache& cache = fixture.cache;
   using Need = ReadCache::Need;
-  const auto find = [&](Need need) {
-    return cache.find_object("c", "a", kMaxLsn, Count::kNothing, need).record;
-  };
-  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
-    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-    cache.insert_object(ticket, 7, "a", record);
-  };
+  const auto find = [&](Need need) { return fixture.find(need); };
+  const auto insert = [&](const auto& record) { fixture.insert(record); };
   const ByteRange all{0, 10'000};
-  const auto first = insert_small(cache);
+  const auto first = insert_small(fixture);
   cache.insert_bytes(*first, Bytes(4096, std::byte{5}));
   const ReadCache::Ticket before = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
   cache.note_moved(object_key(7, "a"));
