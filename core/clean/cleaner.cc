@@ -113,6 +113,11 @@ bool Cleaner::wants_look() {
   return is_low();
 }
 
+void Cleaner::look_again() {
+  looked_at_.store(0, std::memory_order_release);
+  rested_at_.store(0, std::memory_order_release);
+}
+
 bool Cleaner::wants_rest() const {
   const std::uint64_t died = deaths() - rested_at_.load(std::memory_order_acquire);
   return died >= longest_stripe_bytes(parts_.shape) / 4;
@@ -197,13 +202,12 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, const Try& one, Choice& choice)
 }
 
 Result<bool> Cleaner::step_locked(For whom) {
-  // CL6: nobody has looked, and whoever asks when that is over is to be heard.
-  if (whom != For::kCommit && !is_whole()) return false;
   looked_at_.store(deaths() + 1, std::memory_order_release);
   next_check_.store(longest_stripe_bytes(parts_.shape) / 8, std::memory_order_relaxed);
   was_low_.store(is_low(), std::memory_order_relaxed);
   const std::uint64_t died = deaths();
   const auto work = [&]() -> Result<bool> {
+    if (whom != For::kCommit && !is_whole()) return false;  // CL6
     HEXAD_TRY_ASSIGN(const bool first, compact(whom, {kLiveAtLeisure, kLiveAtLeisure}));
     if (first) return true;
     const bool full = whom == For::kCommit || was_low_;

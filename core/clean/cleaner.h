@@ -81,6 +81,9 @@ class Cleaner {
   bool wants_look();
   // ... when the store is at rest. Any thread; cheap.
   bool wants_rest() const;
+  // What has been looked at while a device was away or behind, and was left (CL6), counts as new.
+  // Any thread.
+  void look_again();
 
   // Lists that a transaction leaves: whoever carries it out says so.
   FragmentedLists& fragmented() { return lists_; }

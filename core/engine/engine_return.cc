@@ -70,6 +70,7 @@ Status Engine::settle_whole() {
   HEXAD_TRY(commit_internal([](LogRecord&) { return Status(); }).status());
   HEXAD_TRY(run_checkpoint());
   // It stood back while a device was behind (CL6), and nobody need commit anything for it to go on.
+  cleaner_->look_again();
   const bool asked = cleaner_->wants_look() && clean_job_->want();
   const bool at_rest = cleaner_->wants_rest() && clean_job_->want_rest();
   if (asked || at_rest) jobs_->wake(*clean_job_);
