@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <utility>
 
@@ -44,9 +45,10 @@ class FaultySystem final : public io::System {
     return wrap(path, std::move(device));
   }
 
-  // Sees every request before it runs, on the thread that sends it. Before other threads.
+  // Sees every request before it runs, on the thread that sends it. Who sets another one waits until
+  // none sees the one before.
   using Watch = std::function<void(const io::IoRequest&)>;
-  void watch(Watch watch) { queue_.watch = std::move(watch); }
+  void watch(Watch watch) { queue_.set(std::move(watch)); }
   // A header of a slab, or the manifest.
   static bool is_slab_header(const io::IoRequest& request) {
     return request.op == io::IoOp::kWrite && request.cause == io::IoCause::kSuper &&
@@ -96,19 +98,27 @@ class FaultySystem final : public io::System {
     void wait(io::IoBatch& batch) override { HEXAD_ASSERT(batch.complete()); }
     std::string name() const override { return "memory"; }
 
-    Watch watch;
+    void set(Watch watch) {
+      const std::lock_guard<std::shared_mutex> lock(mutex_);
+      watch_ = std::move(watch);
+    }
 
    protected:
     void submit_requests(io::IoBatch& batch) override {
       const std::size_t count = batch.requests.size();
       for (io::IoRequest& request : batch.requests) {
-        if (watch) watch(request);
+        show(request);
         request.status = run(request);
       }
       for (std::size_t i = 0; i < count; ++i) finish(batch);
     }
 
    private:
+    void show(const io::IoRequest& request) {
+      // What it does may send requests of other threads, which come in beside it.
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      if (watch_) watch_(request);
+    }
     static bool is_root(const io::IoRequest& request) {
       const std::uint64_t size = request.device->geometry().size;
       return request.op == io::IoOp::kWrite && alloc::is_in_header(request.offset, size) &&
@@ -145,6 +155,9 @@ class FaultySystem final : public io::System {
       }
       return {};
     }
+
+    std::shared_mutex mutex_;
+    Watch watch_;
   };
 
   std::unique_ptr<io::Device> wrap(const std::string& path, std::unique_ptr<io::Device> device) {

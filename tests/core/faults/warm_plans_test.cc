@@ -5,7 +5,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -38,24 +37,20 @@ class World {
     std::ofstream(index) << "in the way";
     fill();
     const std::thread::id here = std::this_thread::get_id();
+    // Of what it names all but `here` is of this thread alone.
     faulty_.watch([this, here](const io::IoRequest&) {
-      if (std::this_thread::get_id() != here || !core::Sequencer::held_here()) return;
-      const std::lock_guard<std::mutex> lock(mutex_);
-      ++under_lock_;
+      if (std::this_thread::get_id() != here) return;
+      if (core::Sequencer::held_here()) {
+        ++under_lock_;
+      } else if (before_read_) {
+        before_read_();
+      }
     });
   }
   // Before a request that this thread sends without the lock.
-  void before_reads(std::function<void()> then) {
-    const std::thread::id here = std::this_thread::get_id();
-    faulty_.watch([here, then = std::move(then)](const io::IoRequest&) {
-      if (std::this_thread::get_id() == here && !core::Sequencer::held_here()) then();
-    });
-  }
+  void before_reads(std::function<void()> then) { before_read_ = std::move(then); }
   // Requests that this thread has sent while it held the lock.
-  int under_lock() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return under_lock_;
-  }
+  int under_lock() const { return under_lock_; }
   void put(Store& store, const std::string& name, const std::string& value) {
     REQUIRE(message_of(hexad::testing::put(store, name, value).status()) == "");
     values[name] = value;
@@ -94,7 +89,7 @@ class World {
 
   io::MemorySystem memory_;
   FaultySystem faulty_;
-  std::mutex mutex_;
+  std::function<void()> before_read_;
   int under_lock_ = 0;
 
  public:
