@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "compression/policy.h"
+#include "core/api/object_room.h"
 
 namespace hexad {
 
@@ -373,6 +374,14 @@ struct FreeRuns {
   std::uint64_t bytes = 0;  // user bytes in them
 };
 
+// An open reader of an old version, for which space is held that was freed since it came.
+struct HeldByReader {
+  std::string collection;   // of the object that it reads
+  std::string name;         // ... as it was called then
+  std::int64_t opened = 0;  // nanoseconds since 1970-01-01 UTC
+  std::uint64_t held = 0;   // user bytes; what several readers need counts for one of them
+};
+
 // The space of a store, in bytes, taken from the allocator and the records, never from counters.
 struct SpaceUsage {
   std::uint64_t capacity = 0;   // user bytes that would fit into the empty store: data units x k
@@ -391,22 +400,28 @@ struct SpaceUsage {
   std::uint64_t metadata = 0;              // the index on the fast tier
   std::uint64_t internal_metadata = 0;     // the metadata on data devices: data units x k
   std::uint64_t objects = 0;               // how many objects there are; not bytes
-  // Of `allocated`, what pack stripes have beside the bytes that somebody owns: bytes of small
-  // objects that have been removed or overwritten, padding, footers. A stripe comes back when all
-  // of its owners are gone.
+  // Of `allocated`, what shows nobody anything: bytes of objects that have been removed or
+  // overwritten beside others that live, padding, footers. A stripe comes back when nothing in it
+  // is alive.
   std::uint64_t dead = 0;
-  // Of `dead`, what lies in stripes that may be cleaned when a commit finds no space: what lives
-  // beside it is moved, as long as there is room to move it to.
+  // Of `dead`, what comes back, about, when a commit finds no space: what lives beside it is moved,
+  // and what is shown of blobs that were overwritten in part is written again, as long as there is
+  // room to move it to.
   std::uint64_t reclaimable = 0;
-  // User bytes that fit with that, of objects like those that there are: an estimate, by the space
-  // that these take on the average. Nothing: there are none.
+  // As Store::room_for(), but for objects of the sizes that there are, in the same proportions.
+  // Nothing: there are none with any bytes.
+  std::optional<std::uint64_t> usable_for_mix = std::nullopt;
   std::optional<std::uint64_t> available_for_mix = std::nullopt;
+  // Of objects of 1 KiB, 2 KiB, ... 64 MiB, and a byte more than these, those that the empty store
+  // holds the fewest bytes of.
+  ObjectRoom least;
   // Of `allocated`, what is set aside for small objects on their way, or in the log.
   std::uint64_t promised = 0;
   // Freed, in `available`, and free once the next blocks of the log are written.
   std::uint64_t waiting = 0;
   // Freed, but not in `available` yet: readers of old versions look at it.
   std::uint64_t held_by_readers = 0;
+  std::vector<HeldByReader> readers;  // that it is held for, the one that was opened first first
   std::vector<FreeRuns>
       free_runs;  // of the zones that there are, the shortest first; no empty kind
   // 0: the free space of every zone is in one piece; 1: no two free units touch.

@@ -89,6 +89,10 @@ class ReadPins {
       if (pins_ != nullptr) pins_->release(slot_, lsn_);
     }
     Lsn lsn() const { return lsn_; }
+    // What is held for it, unless it has been ended.
+    alloc::ReadRange needed() const {
+      return {lsn_, slot_ == nullptr ? kMaxLsn : slot_->upto.load()};
+    }
     // From now on only copies of records are read, all of LSN `upto` or below (PN6).
     void narrow(Lsn upto) {
       if (slot_ != nullptr) slot_->upto.store(upto);

@@ -114,6 +114,7 @@ bool Cleaner::wants_look() {
 }
 
 void Cleaner::look_again() {
+  look_again_.store(true, std::memory_order_release);
   looked_at_.store(0, std::memory_order_release);
   rested_at_.store(0, std::memory_order_release);
 }
@@ -161,7 +162,7 @@ Cleaner::Choice Cleaner::look(const Try& one) {
   for (const Space::PackUse& pack : parts_.space.pack_uses()) {
     const StripeName name{pack.stripe.zone, pack.stripe.unit};
     const auto alone = left_alone_.find(name);
-    if (alone != left_alone_.end() && alone->second == pack.live) continue;
+    if (alone != left_alone_.end() && alone->second.live == pack.live) continue;
     if (no_room_.contains(name)) continue;
     choice.candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
   }
@@ -201,6 +202,20 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, const Try& one, Choice& choice)
   return true;
 }
 
+void Cleaner::maybe_try_again(For whom) {
+  const std::uint64_t healed = parts_.counters.since_open(CounterId::kCellsHealed);
+  const std::uint64_t last_rest = rested_at_.load(std::memory_order_acquire);
+  const bool rested = whom == For::kAtRest && wants_rest() && last_rest != rest_tried_;
+  const bool asked = look_again_.exchange(false, std::memory_order_acq_rel);
+  if (!asked && !rested && healed == healed_) return;
+  healed_ = healed;
+  if (rested) rest_tried_ = last_rest;
+  std::erase_if(left_alone_, [](const auto& stripe) {
+    return stripe.second.why == CounterId::kCleanUnreadable;
+  });
+  compactor_.try_again();
+}
+
 Result<bool> Cleaner::step_locked(For whom) {
   looked_at_.store(deaths() + 1, std::memory_order_release);
   next_check_.store(longest_stripe_bytes(parts_.shape) / 8, std::memory_order_relaxed);
@@ -208,6 +223,7 @@ Result<bool> Cleaner::step_locked(For whom) {
   const std::uint64_t died = deaths();
   const auto work = [&]() -> Result<bool> {
     if (whom != For::kCommit && !is_whole()) return false;  // CL6
+    maybe_try_again(whom);
     HEXAD_TRY_ASSIGN(const bool first, compact(whom, {kLiveAtLeisure, kLiveAtLeisure}));
     if (first) return true;
     const bool full = whom == For::kCommit || was_low_;
@@ -366,7 +382,7 @@ std::uint64_t Cleaner::most_list_bytes() const {
 
 void Cleaner::leave_alone(const CleanCandidate& victim, CounterId why) {
   if (left_alone_.size() >= kMostLeftAlone) left_alone_.clear();
-  left_alone_[{victim.stripe.zone, victim.stripe.unit}] = victim.live;
+  left_alone_[{victim.stripe.zone, victim.stripe.unit}] = {victim.live, why};
   parts_.counters.add(why);
 }
 

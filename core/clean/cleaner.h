@@ -24,6 +24,8 @@
 //        has passed, nobody could find it (A7)
 //   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
 //   CL7  While the record waits for its place no state and no pin is held
+//   CL8  What could not be read is tried again once cells have been healed, a device is behind no
+//        more, or a store comes to rest after more has died: not after every step
 //
 // Blobs that lists show in part, and those that leave much of a stripe of their own empty, are
 // compacted, too (core/clean/compactor.h), in turn with these: what gives most for what it costs
@@ -84,6 +86,10 @@ class Cleaner {
   // What has been looked at while a device was away or behind, and was left (CL6), counts as new.
   // Any thread.
   void look_again();
+
+  // User bytes that compaction would bring back for a commit, about, of what is known to be worth
+  // it. Any thread; cheap.
+  std::uint64_t to_compact() const { return lists_.to_gain() + lone_.to_gain(); }
 
   // Lists that a transaction leaves: whoever carries it out says so.
   FragmentedLists& fragmented() { return lists_; }
@@ -152,6 +158,7 @@ class Cleaner {
   // Of the lists that one record changes.
   std::uint64_t most_list_bytes() const;
   void leave_alone(const CleanCandidate& victim, CounterId why);
+  void maybe_try_again(For whom);  // CL8
 
   const CleanParts parts_;
   const PackChecker packs_;
@@ -160,16 +167,23 @@ class Cleaner {
   Compactor compactor_;
   io::Mutex mutex_;  // through a step
   using StripeName = std::pair<alloc::ZoneId, std::uint32_t>;
-  // Guarded by it: stripes that were of no use, with what was alive in them then.
-  std::map<StripeName, std::uint64_t> left_alone_;
-  std::set<StripeName> no_room_;              // in this step, for lack of longer runs
-  bool under_way_ = false;                    // much was dead, and is being cleaned
-  bool unreleased_ = false;                   // something has been moved since the last release
-  std::atomic<std::uint64_t> moved_{0};       // steps that moved something
+  // Guarded by it: stripes that were of no use, with what was alive in them then, and why.
+  struct LeftAlone {
+    std::uint64_t live = 0;
+    CounterId why = CounterId::kCleanNoGain;
+  };
+  std::map<StripeName, LeftAlone> left_alone_;
+  std::uint64_t healed_ = 0;             // cells, when what could not be read was tried again last
+  std::uint64_t rest_tried_ = 0;         // rested_at_, when a store at rest did so last
+  std::set<StripeName> no_room_;         // in this step, for lack of longer runs
+  bool under_way_ = false;               // much was dead, and is being cleaned
+  bool unreleased_ = false;              // something has been moved since the last release
+  std::atomic<std::uint64_t> moved_{0};  // steps that moved something
   std::atomic<std::uint64_t> looked_at_{0};   // deaths() at the last look, plus one
   std::atomic<std::uint64_t> rested_at_{0};   // deaths() when a store at rest was last done
   std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
   std::atomic<bool> was_low_{false};
+  std::atomic<bool> look_again_{false};  // since look_again()
 };
 
 }  // namespace hexad::core

@@ -38,6 +38,12 @@ bool may_be_victim(const BlobUse& use, const CompactRules& rules) {
          is_lone(blob.stored, blob.where.units * rules.stripe_bytes, rules.most_filled);  // KP5
 }
 
+// What dies with it.
+std::uint64_t space_of(const Blob& blob, const CompactRules& rules) {
+  return blob.placement == Placement::kPrivate ? blob.where.units * rules.stripe_bytes
+                                               : blob.stored;
+}
+
 }  // namespace
 
 CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules) {
@@ -51,8 +57,7 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
       continue;
     }
     victims.insert(blob.id());
-    plan.frees +=
-        blob.placement == Placement::kPrivate ? blob.where.units * rules.stripe_bytes : blob.stored;
+    plan.frees += space_of(blob, rules);
   }
   std::size_t others = 0;
   for (const Extent& extent : extents) {
@@ -66,6 +71,17 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
   const std::size_t after = others + plan.pieces.size();
   if (after > extents.size() && after > kCrowdedExtents) return {{}, 0, plan.young};  // KP4
   return plan;
+}
+
+UnshownBytes unshown_bytes(const ExtentList& extents, const CompactRules& rules) {
+  UnshownBytes bytes;
+  for (const BlobUse& use : blob_uses(extents)) {
+    if (use.blob->placement == Placement::kLog) continue;
+    const std::uint64_t unshown = space_of(*use.blob, rules) - (use.blob->stored - use.hidden());
+    bytes.all += unshown;
+    if (may_be_victim(use, rules)) bytes.in_victims += unshown;
+  }
+  return bytes;
 }
 
 }  // namespace hexad::core

@@ -52,4 +52,13 @@ struct CompactPlan {
 // Cost: O(n log n).
 CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules);
 
+// Bytes of the space of a list's blobs that show nothing of theirs. Of a stripe that a blob has for
+// itself that is all else in it, of a pack stripe what the list hides of the blob. Blobs that
+// clones share and young ones do not count.
+struct UnshownBytes {
+  std::uint64_t all = 0;
+  std::uint64_t in_victims = 0;  // of those, what may be victims by the rules has
+};
+UnshownBytes unshown_bytes(const ExtentList& extents, const CompactRules& rules);
+
 }  // namespace hexad::core

@@ -121,17 +121,38 @@ void Compactor::forget(const std::string& key, Lsn changed) {
 }
 
 // KL5
-void Compactor::leave_alone(const Status& why) {
+void Compactor::leave_alone(const std::string& key, Lsn changed, const Status& why) {
+  partly_.note_unreadable(key, changed);
+  lone_.note_unreadable(key, changed);
+  note_problem(why);
+}
+
+void Compactor::note_problem(const Status& why) {
   if (unreadable_++ == 0) problem_ = why;
   parts_.counters.add(CounterId::kCompactUnreadable);
+}
+
+// KL5, of what is no list that anybody has told of.
+void Compactor::note_missed(const Status& why) {
+  missed_ = true;
+  note_problem(why);
+}
+
+void Compactor::try_again() {
+  if (std::exchange(missed_, false)) partly_.note_lost();
+  partly_.try_again();
+  lone_.try_again();
+  problem_ = {};
+  unreadable_ = 0;
 }
 
 Status Compactor::problem() const {
   if (problem_.ok()) return {};
   return problem_.error().with_context(
       std::to_string(unreadable_) +
-      " times since the opening a list of extents could not be read, and what it hides does not "
-      "come back before it changes; the first time");
+      " times a list of extents could not be read, and what it hides does not come back before "
+      "that "
+      "is tried again, once something was mended or the store has been at rest; the first time");
 }
 
 Result<Compactor::Pieces> Compactor::gather(const Need& need) {
@@ -160,8 +181,7 @@ Result<Compactor::Pieces> Compactor::gather(const Need& need) {
     const Result<CompactPlan> planned = look();
     if (!planned.ok()) {
       pieces.looked = true;
-      forget(list.key, list.changed);  // KL5
-      leave_alone(planned.status());
+      leave_alone(list.key, list.changed, planned.status());
       continue;
     }
     const CompactPlan& plan = *planned;
@@ -186,8 +206,7 @@ Result<Compactor::Pieces> Compactor::gather(const Need& need) {
     if (!added.ok()) {
       cut_to(pieces, before);
       pieces.looked = true;
-      forget(list.key, list.changed);  // KL5
-      leave_alone(added);
+      leave_alone(list.key, list.changed, added);
       continue;
     }
     taken.insert(list.key);
@@ -261,7 +280,7 @@ Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) 
   HEXAD_TRY_ASSIGN(const Lsn written,
                    write_moved(parts_, layouts, pieces.stored, fill_record, moved));
   for (const Work& work : pieces.lists) forget(work.at.list.key, work.at.list.changed);
-  if (!done.unreadable.ok()) leave_alone(done.unreadable);
+  if (!done.unreadable.ok()) note_problem(done.unreadable);
   if (written == 0) return Did::kLooked;
   walk_.note_gain();
   for (const Done::Left& left : done.lists) {
@@ -341,7 +360,7 @@ Result<bool> Compactor::find_in(MetaView& view, std::string_view prefix, std::si
       return false;
     }
     Result<std::optional<OwnedExtents>> list = list_of(key, std::string(cursor.value()), shape);
-    if (!list.ok()) leave_alone(list.status());  // KL5
+    if (!list.ok()) note_missed(list.status());
     if (list.ok() && list->has_value()) {
       ExtentList& extents = (*list)->extents();
       const HiddenBytes partly = hidden_bytes(extents);
@@ -368,8 +387,8 @@ Result<bool> Compactor::find_some() {
     const std::optional<std::string> end = prefix_end(prefix);
     if (end.has_value() && walk_.from() >= *end) continue;
     const Result<bool> found = find_in(*state.view, prefix, seen, state.view->lsn());
-    // KL5: nobody knows the keys behind it.
-    if (!found.ok()) leave_alone(found.status());
+    // Nobody knows the keys behind it.
+    if (!found.ok()) note_missed(found.status());
     if (found.ok() && !*found) return true;
   }
   walk_.end();

@@ -17,8 +17,9 @@
 //   KL3  Pieces are durable before the record, in stripes that hold nothing but what it shows
 //   KL4  A record gives up more space than its stripes take, or nothing is written: so compaction
 //        comes to an end by itself
-//   KL5  What cannot be read, of the metadata or of the bytes, is left alone until it changes,
-//        counted, and said once there is nothing else to do; what can be is compacted meanwhile
+//   KL5  What cannot be read, of the metadata or of the bytes, is left alone until it changes or
+//        the cleaner tries again (CL8), counted, and said once there is nothing else to do; what
+//        can be is compacted meanwhile
 //   KL6  The walk through the metadata begins again only where lists were let go of, since there
 //        were too many, and something has come back since it last began: else it would find the
 //        same ones, of which nothing is to be had, for ever
@@ -68,8 +69,10 @@ class Compactor {
   // where it was. False: all has been looked at.
   Result<bool> find_some();
 
-  // What has been left alone since the opening because it could not be read (KL5).
+  // What has been left alone because it could not be read (KL5).
   Status problem() const;
+  // That is looked at anew.
+  void try_again();
 
  private:
   struct Candidate {
@@ -110,7 +113,9 @@ class Compactor {
   // The best of both kinds. `waiting`: there are some that wait for a checkpoint.
   std::vector<Candidate> choose(const Need& need, bool& waiting);
   void forget(const std::string& key, Lsn changed);
-  void leave_alone(const Status& why);
+  void leave_alone(const std::string& key, Lsn changed, const Status& why);
+  void note_missed(const Status& why);
+  void note_problem(const Status& why);
   // One range of the metadata, of find_some(). False: so many keys have been looked at.
   Result<bool> find_in(MetaView& view, std::string_view prefix, std::size_t& seen, Lsn now);
   Result<Pieces> gather(const Need& need);
@@ -126,6 +131,7 @@ class Compactor {
   ListWalk walk_;                 // of find_some()
   Status problem_;                // the first of what could not be read
   std::uint64_t unreadable_ = 0;  // how many times that was so
+  bool missed_ = false;           // find_some() has passed over something
 };
 
 }  // namespace hexad::core

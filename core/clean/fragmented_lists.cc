@@ -1,5 +1,6 @@
 #include "core/clean/fragmented_lists.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -10,7 +11,9 @@ std::uint32_t FragmentedLists::shown(const HiddenBytes& bytes) {
 }
 
 void FragmentedLists::erase(Entries::iterator at) {
-  hidden_.fetch_sub(at->second.bytes.hidden, std::memory_order_acq_rel);
+  const HiddenBytes& bytes = at->second.bytes;
+  hidden_.fetch_sub(bytes.hidden, std::memory_order_acq_rel);
+  shown_.fetch_sub(bytes.of - bytes.hidden, std::memory_order_acq_rel);
   order_.erase({shown(at->second.bytes), at->first});
   entries_.erase(at);
 }
@@ -25,31 +28,67 @@ void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn
     before = found->second.bytes.hidden;
     erase(found);
   }
+  unreadable_.erase(key);
   if (bytes.hidden == 0) return;
   if (bytes.hidden > before) {
     grown_.fetch_add(bytes.hidden - before, std::memory_order_acq_rel);
   }
+  insert(key, {bytes, changed, until});
+}
+
+void FragmentedLists::insert(const std::string& key, const Entry& entry) {
+  const HiddenBytes& bytes = entry.bytes;
   if (entries_.size() >= most_) {  // KQ2
     lost_ = true;
     const auto worst = std::prev(order_.end());
     if (worst->first <= shown(bytes)) return;
     erase(entries_.find(worst->second));
   }
-  entries_[key] = {bytes, changed, until};
+  entries_[key] = entry;
   order_.insert({shown(bytes), key});
   hidden_.fetch_add(bytes.hidden, std::memory_order_acq_rel);
+  shown_.fetch_add(bytes.of - bytes.hidden, std::memory_order_acq_rel);
+}
+
+std::uint64_t FragmentedLists::to_gain() const {
+  constexpr std::uint64_t kCostPart = 16;
+  const std::uint64_t cost = shown_.load(std::memory_order_acquire) / kCostPart;
+  const std::uint64_t all = hidden();
+  return all - std::min(all, cost);
 }
 
 void FragmentedLists::forget(const std::string& key, Lsn changed) {
   const io::Lock lock(mutex_);
   const auto found = entries_.find(key);
   if (found != entries_.end() && found->second.changed <= changed) erase(found);
+  const auto unreadable = unreadable_.find(key);
+  if (unreadable != unreadable_.end() && unreadable->second.changed <= changed) {
+    unreadable_.erase(unreadable);
+  }
 }
 
 void FragmentedLists::set_aside(const std::string& key, Lsn changed, Lsn until) {
   const io::Lock lock(mutex_);
   const auto found = entries_.find(key);
   if (found != entries_.end() && found->second.changed <= changed) found->second.until = until;
+}
+
+// KQ4
+void FragmentedLists::note_unreadable(const std::string& key, Lsn changed) {
+  const io::Lock lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.changed > changed) return;
+  if (unreadable_.size() < most_) {
+    unreadable_[key] = found->second;
+  } else {
+    lost_ = true;
+  }
+  erase(found);
+}
+
+void FragmentedLists::try_again() {
+  const io::Lock lock(mutex_);
+  for (const auto& [key, entry] : std::exchange(unreadable_, {})) insert(key, entry);
 }
 
 FragmentedLists::Choice FragmentedLists::best(std::size_t most, std::uint32_t most_shown,
@@ -73,6 +112,11 @@ FragmentedLists::Choice FragmentedLists::best(std::size_t most, std::uint32_t mo
 bool FragmentedLists::take_lost() {
   const io::Lock lock(mutex_);
   return std::exchange(lost_, false);
+}
+
+void FragmentedLists::note_lost() {
+  const io::Lock lock(mutex_);
+  lost_ = true;
 }
 
 bool FragmentedLists::empty() {

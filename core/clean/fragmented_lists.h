@@ -5,6 +5,8 @@
 //   KQ1 of what is said of a list the newest counts
 //   KQ2 the best are those that show least of these blobs; they are kept when there are too many
 //   KQ3 a list of which nothing is to be had before some checkpoint is not chosen before that
+//   KQ4 one that could not be read is not chosen before it has changed, or all are to be tried
+//   again
 //
 // Any thread. A leaf: no other lock is taken under its own.
 #pragma once
@@ -39,6 +41,10 @@ class FragmentedLists {
   void forget(const std::string& key, Lsn changed);
   // ... before a checkpoint has passed `until`.
   void set_aside(const std::string& key, Lsn changed, Lsn until);
+  // It could not be read (KQ4).
+  void note_unreadable(const std::string& key, Lsn changed);
+  // What could not be read is to be tried again.
+  void try_again();
 
   struct Candidate {
     std::string key;
@@ -55,10 +61,14 @@ class FragmentedLists {
 
   // Bytes that all of them hide.
   std::uint64_t hidden() const { return hidden_.load(std::memory_order_acquire); }
+  // ... less a sixteenth of what these blobs show, which is about what writing it again takes
+  // besides its bytes.
+  std::uint64_t to_gain() const;
   // By how much that has grown since the opening, what has gone again not taken off.
   std::uint64_t grown() const { return grown_.load(std::memory_order_acquire); }
-  // Some were let go of since there were too many, after this was asked last.
+  // Some were let go of since there were too many, or passed over, after this was asked last.
   bool take_lost();
+  void note_lost();
   bool empty();
 
  private:
@@ -70,13 +80,16 @@ class FragmentedLists {
   using Entries = std::map<std::string, Entry>;
   static std::uint32_t shown(const HiddenBytes& bytes);  // of 1024 parts
   void erase(Entries::iterator at);
+  void insert(const std::string& key, const Entry& entry);
 
   io::Mutex mutex_;
   const std::size_t most_;
   Entries entries_;
+  Entries unreadable_;                                     // KQ4
   std::set<std::pair<std::uint32_t, std::string>> order_;  // by shown()
   bool lost_ = false;
   std::atomic<std::uint64_t> hidden_{0};
+  std::atomic<std::uint64_t> shown_{0};  // of the same blobs
   std::atomic<std::uint64_t> grown_{0};
 };
 

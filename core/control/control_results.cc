@@ -85,6 +85,17 @@ void fields(F& f, FreeRuns& s) {
 }
 
 template <typename F>
+void fields(F& f, HeldByReader& s) {
+  f("collection", Name{s.collection}), f("name", Name{s.name}), f("opened", s.opened);
+  f("held", s.held);
+}
+
+template <typename F>
+void fields(F& f, ObjectRoom& s) {
+  f("object_size", s.object_size), f("usable", s.usable), f("available", s.available);
+}
+
+template <typename F>
 void fields(F& f, SpaceUsage& s) {
   f("capacity", s.capacity), f("available", s.available);
   f("internally_reserved", s.internally_reserved), f("used", s.used);
@@ -92,15 +103,12 @@ void fields(F& f, SpaceUsage& s) {
   f("compressed_original", s.compressed_original), f("compressed", s.compressed);
   f("compressed_allocated", s.compressed_allocated), f("metadata", s.metadata);
   f("internal_metadata", s.internal_metadata), f("objects", s.objects), f("dead", s.dead);
-  f("reclaimable", s.reclaimable), f("available_for_mix", s.available_for_mix);
+  f("reclaimable", s.reclaimable), f("usable_for_mix", s.usable_for_mix);
+  f("available_for_mix", s.available_for_mix), f("least", s.least);
   f("promised", s.promised), f("waiting", s.waiting), f("held_by_readers", s.held_by_readers);
+  f("readers", s.readers);
   f("free_runs", s.free_runs), f("fragmentation", s.fragmentation);
   f("granted_of_wanted", s.granted_of_wanted), f("per_device", s.per_device);
-}
-
-template <typename F>
-void fields(F& f, ObjectRoom& s) {
-  f("object_size", s.object_size), f("usable", s.usable), f("available", s.available);
 }
 
 template <typename F>

@@ -10,6 +10,7 @@ Engine::Engine(StoreParts parts)
       in_flight_cells_(executor()),
       damage_(executor()),
       pins_(executor()),
+      readers_(executor()),
       return_mutex_(executor()),
       zone_mutex_(executor()),
       new_mutex_(executor()),

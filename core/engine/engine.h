@@ -25,6 +25,7 @@
 #include "core/blob/blob_prepare.h"
 #include "core/blob/blob_read.h"
 #include "core/blob/in_flight_cells.h"
+#include "core/cache/open_readers.h"
 #include "core/cache/page_memory.h"
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
@@ -84,6 +85,7 @@
 namespace hexad::core {
 
 struct CheckedHeaders;
+struct PoolRoom;
 
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
@@ -112,13 +114,14 @@ class Engine : public InternalCommits {
 
   // --- reads ---
   StoreReader& reads() { return *reads_; }
+  OpenReaders& readers() { return readers_; }
   // Asks for a checkpoint where a page passes over many deleted names (engine_list.cc).
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
 
   // --- background (engine_zones.cc) ---
   Status checkpoint();
 
-  // --- looking (engine_status.cc, engine_fsck.cc) ---
+  // --- looking (engine_status.cc, engine_space.cc, engine_fsck.cc) ---
   StoreStatus status();
   // `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to end.
   Result<SpaceUsage> space_usage(const std::function<bool()>& go_on = {});
@@ -450,7 +453,16 @@ class Engine : public InternalCommits {
 
   // engine_status.cc
   void fold_counters();
-  Status add_records(SpaceUsage& usage, const std::function<bool()>& go_on);
+  void add_free_runs(std::vector<Counter>& counters);
+
+  // engine_space.cc
+  struct SpaceCount;
+  Status add_records(SpaceCount& count, const std::function<bool()>& go_on);
+  PoolRoom pool_room();
+  // Space that readers of old versions hold, by reader.
+  std::vector<HeldByReader> held_by_readers();
+  // Of so many units that they hold: how much it is, and who holds the most of it.
+  std::string describe_held(std::uint64_t units);
 
   // engine_control.cc
   Status start_control();
@@ -514,6 +526,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<DamageJob> damage_job_;
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
+  OpenReaders readers_;
   std::unique_ptr<StoreReader> reads_;
   std::unique_ptr<Cleaner> cleaner_;       // as the lane
   std::unique_ptr<SlabMover> slab_mover_;  // as the lane

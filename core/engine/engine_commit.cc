@@ -493,9 +493,7 @@ Status Engine::make_room(const Attempt& attempt) {
         "what was deleted or overwritten is being read just now");
   }
   if (held == 0) return attempt.space_error;
-  return attempt.space_error.with_context(
-      format_size(held * parts_.shape->unit * parts_.shape->k()) +
-      " of what was deleted or overwritten is being read just now");
+  return attempt.space_error.with_context(describe_held(held));
 }
 
 Lsn Engine::reclaim() {

@@ -1,16 +1,12 @@
-// What a store says about itself: status, space, counters.
+// What a store says about itself: status, options, counters.
 #include <algorithm>
-#include <bit>
-#include <map>
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "core/clean/clean_plan.h"
 #include "core/engine/engine.h"
-#include "core/engine/object_room.h"
-#include "core/record/keys.h"
-#include "core/record/object_extents.h"
 #include "core/space/log_set.h"
 #include "io/bounded_reads.h"
 
@@ -63,17 +59,6 @@ std::string describe_resident(kv::ResidentPieces& resident) {
          std::to_string(tally.hits) + " of " + std::to_string(asked) +
          " blocks that were not in memory were found there" +
          (asked == 0 ? "" : " (" + std::to_string(tally.hits * 100 / asked) + " %)");
-}
-
-// Objects like those that are there take as much space as these do without what is reclaimable.
-// Clones share space, so one of their bytes may take less than one; what is written anew does not.
-std::optional<std::uint64_t> room_for_mix(const SpaceUsage& space) {
-  const std::uint64_t taken = space.allocated - space.promised - space.reclaimable;
-  if (space.user_bytes == 0 || taken == 0) return std::nullopt;
-  const double each =
-      std::max(1.0, static_cast<double>(taken) / static_cast<double>(space.user_bytes));
-  return static_cast<std::uint64_t>(static_cast<double>(space.available + space.reclaimable) /
-                                    each);
 }
 
 }  // namespace
@@ -230,169 +215,6 @@ StoreStatus Engine::status() {
   return status;
 }
 
-// Ends its view of the index before it returns: statistics of the index look at another one.
-Status Engine::add_records(SpaceUsage& usage, const std::function<bool()>& go_on) {
-  std::uint64_t steps = 0;
-  const auto check = [&]() -> Status {
-    constexpr std::uint64_t kSteps = 1024;
-    if (!go_on || ++steps % kSteps != 0 || go_on()) return {};
-    return Error{ErrorCode::kClosed, "space was being counted, and nobody wants to know any more",
-                 ""};
-  };
-  HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
-  const RecordShape& shape = parts_.shape->record;
-  std::set<ShareId> counted;
-  const auto add = [&](const ExtentList& extents) {
-    for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) {
-      if (blob.share != 0 && !counted.insert(blob.share).second) continue;
-      // Pack stripes are counted as a whole below; a blob's part of one is its own bytes.
-      const bool own = blob.placement == Placement::kPrivate;
-      const std::uint64_t units = std::uint64_t{blob.where.units} * parts_.shape->unit;
-      const std::uint64_t allocated = own ? units * parts_.shape->k() : blob.stored;
-      if (own) usage.allocated += allocated;
-      if (!blob.is_compressed()) continue;
-      usage.compressed_original += blob.raw;
-      usage.compressed += blob.stored;
-      usage.compressed_allocated += allocated;
-    }
-  };
-  HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(kObjectKeys));
-  while (objects.valid()) {
-    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
-    add(record.extents);
-    usage.user_bytes += record.size;
-    ++usage.objects;
-    HEXAD_TRY(objects.next());
-    HEXAD_TRY(check());
-  }
-  HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(kOmapKeys));
-  while (entries.valid()) {
-    if (!is_hidden_entry(entries.value())) {
-      HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
-      add(record.extents);
-      usage.user_bytes += record.size;
-    }
-    HEXAD_TRY(entries.next());
-    HEXAD_TRY(check());
-  }
-  HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));
-  while (pages.valid()) {
-    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));
-    HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
-    add(extents);
-    HEXAD_TRY(pages.next());
-    HEXAD_TRY(check());
-  }
-  return {};
-}
-
-// By powers of two of the number of units.
-std::vector<FreeRuns> classes_of(const std::vector<std::uint32_t>& runs, std::uint64_t unit) {
-  std::map<std::uint32_t, FreeRuns> classes;
-  for (const std::uint32_t units : runs) {
-    const std::uint32_t shortest = std::bit_floor(units);
-    FreeRuns& one = classes[shortest];
-    one.from = shortest * unit;
-    ++one.runs;
-    one.bytes += units * unit;
-  }
-  std::vector<FreeRuns> sorted;
-  for (const auto& [shortest, one] : classes) sorted.push_back(one);
-  return sorted;
-}
-
-double granted_of_wanted(const Counters& counters) {
-  const std::uint64_t granted = counters.total(CounterId::kStripes);
-  const std::uint64_t more =
-      counters.total(CounterId::kPiecesCutInto) - counters.total(CounterId::kPiecesCut);
-  // Stripes are counted when they are durable, cuts before.
-  if (granted <= more) return 1;
-  return static_cast<double>(granted - more) / static_cast<double>(granted);
-}
-
-// One pass over all records: costs time with the number of objects, and is exact.
-Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
-  SpaceUsage usage;
-  HEXAD_TRY(add_records(usage, go_on));
-  for (const alloc::ZoneId zone : parts_.space->zone_ids()) {
-    for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
-      const std::uint64_t bytes = pack.run.units * parts_.shape->unit * parts_.shape->k();
-      usage.allocated += bytes;
-      const std::uint64_t dead = bytes - std::min(bytes, pack.live);
-      usage.dead += dead;
-      if (may_be_victim(pack.live, bytes, kLiveForCommit)) usage.reclaimable += dead;
-    }
-  }
-
-  const Space::Room room = parts_.space->room();
-  std::uint32_t slab_units = 0;
-  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
-    const Member& member = parts_.members->at(i);
-    slab_units = std::max(slab_units, member.layout.slab_units);
-    if (member.role != alloc::DeviceRole::kData || parts_.members->is_removed(i)) continue;
-    DeviceSpace device;
-    device.id = member.id;
-    device.path = member.path;
-    device.capacity = std::uint64_t{parts_.space->slabs(member.id).total} *
-                      parts_.space->slab_units() * parts_.shape->unit;
-    device.used = parts_.space->used_bytes(member.id);
-    usage.used += device.used;
-    usage.per_device.push_back(std::move(device));
-  }
-  const std::uint64_t user_unit = parts_.shape->unit * parts_.shape->k();
-  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
-  usage.capacity = (room.units.total + to_come) * user_unit;
-  // What rides in the log, or is on its way, has its units set aside.
-  usage.promised = room.reserved * user_unit;
-  usage.allocated += usage.promised;
-  usage.held_by_readers = room.held * user_unit;
-  usage.waiting = (room.units.deferred - room.held) * user_unit;
-  usage.internally_reserved = room.reserve * user_unit;
-  // The reserve may be more than is left.
-  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
-  const std::uint64_t kept = room.reserved + room.reserve;
-  usage.available = (left > kept ? left - kept : 0) * user_unit;
-  usage.available_for_mix = room_for_mix(usage);
-  usage.internal_metadata = room.internal * user_unit;
-  usage.free_runs = classes_of(parts_.space->free_runs(), user_unit);
-  usage.fragmentation = parts_.space->fragmentation();
-  usage.granted_of_wanted = granted_of_wanted(*parts_.counters);
-  HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
-  usage.metadata = index.bytes_used;
-  return usage;
-}
-
-Result<ObjectRoom> Engine::room_for(std::uint64_t object_size) {
-  if (object_size == 0 || object_size > kMaxObjectSize) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        "objects of " + std::to_string(object_size) + " bytes: there are none of that size",
-        "Name a size from 1 to " + std::to_string(kMaxObjectSize) + " bytes."};
-  }
-  Space& space = *parts_.space;
-  std::vector<CleanCandidate> candidates;
-  for (const Space::PackUse& pack : space.pack_uses()) {
-    candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
-  }
-  CleanRules rules;
-  rules.stripe_bytes = parts_.shape->unit * parts_.shape->k();
-  rules.most_units = parts_.shape->max_pack_units;
-  rules.most_live = kLiveForCommit;
-  rules.moved_up_to = kMaxLsn;
-  const Space::Room room = space.room();
-  const std::uint32_t slab_units = space.slab_units();
-  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
-  PoolRoom pool;
-  pool.all_units = room.units.total + to_come;
-  pool.all_zones = space.zone_ids().size() + room.zones_to_come;
-  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
-  pool.left_units = left - std::min(left, room.reserved);
-  pool.gain_units = units_to_gain(candidates, rules);
-  pool.has_runs = !parts_.memory_only;
-  pool.reserve = checkpointer_->reserve_input();
-  return room_for_objects(object_size, pool, *parts_.shape);
-}
-
 std::vector<EffectiveOption> Engine::effective_options() const {
   const RuntimeOptions& given = parts_.options;
   const RuntimeOptions defaults;
@@ -458,7 +280,30 @@ std::vector<EffectiveOption> Engine::effective_options() const {
 
 std::vector<Counter> Engine::counters() {
   fold_counters();
-  return parts_.counters->snapshot();
+  std::vector<Counter> counters = parts_.counters->snapshot();
+  add_free_runs(counters);
+  return counters;
+}
+
+// What there is now, and no count: both numbers say the same.
+void Engine::add_free_runs(std::vector<Counter>& counters) {
+  struct Kind {
+    const char* name;
+    std::uint32_t most;  // units
+    std::uint64_t runs = 0;
+  };
+  std::array<Kind, 6> kinds{{{"alloc_free_runs_1", 1},
+                             {"alloc_free_runs_2_3", 3},
+                             {"alloc_free_runs_4_7", 7},
+                             {"alloc_free_runs_8_15", 15},
+                             {"alloc_free_runs_16_63", 63},
+                             {"alloc_free_runs_64_up", UINT32_MAX}}};
+  for (const std::uint32_t units : parts_.space->free_runs()) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(),
+                                   [units](const Kind& one) { return units <= one.most; });
+    ++kind->runs;
+  }
+  for (const Kind& kind : kinds) counters.push_back({kind.name, kind.runs, kind.runs});
 }
 
 // Devices and the compressor count on their own; their numbers are copied into the registry.

@@ -1,6 +1,7 @@
 #include "core/engine/object_room.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -170,6 +171,50 @@ ObjectRoom room_for_objects(std::uint64_t size, const PoolRoom& pool, const Stor
   then.zones = std::max(then.zones, pool.all_zones);
   return {size, most(pool.all_units, empty) * size,
           most(pool.left_units + pool.gain_units, then) * size};
+}
+
+void ObjectSizes::add(std::uint64_t size) {
+  if (size == 0) return;
+  Kind& kind = kinds_[static_cast<std::size_t>(std::bit_width(size)) - 1];
+  ++kind.objects;
+  kind.bytes += size;
+}
+
+std::optional<ObjectRoom> room_for_mix(const ObjectSizes& sizes, const PoolRoom& pool,
+                                       const StoreShape& shape) {
+  std::uint64_t objects = 0;
+  double bytes = 0;
+  double of_usable = 0;     // parts of the store that the mix takes, times its bytes
+  double of_available = 0;  // ... and of what is available
+  for (const ObjectSizes::Kind& kind : sizes.kinds()) {
+    if (kind.objects == 0) continue;
+    objects += kind.objects;
+    const auto all = static_cast<double>(kind.bytes);
+    bytes += all;
+    // Longer ones are made of pages, and take what these take. Some have holes, and are larger than
+    // the store.
+    const std::uint64_t size = std::min(kind.bytes / kind.objects, 4 * kPageSpan);
+    const ObjectRoom room = room_for_objects(size, pool, shape);
+    of_usable += all / static_cast<double>(room.usable);
+    of_available += all / static_cast<double>(room.available);
+  }
+  if (objects == 0) return std::nullopt;
+  // Where there is no room for some kind, there is none for the mix: that divides by infinity.
+  return ObjectRoom{static_cast<std::uint64_t>(bytes / static_cast<double>(objects)),
+                    static_cast<std::uint64_t>(bytes / of_usable),
+                    static_cast<std::uint64_t>(bytes / of_available)};
+}
+
+ObjectRoom least_room(const PoolRoom& pool, const StoreShape& shape) {
+  constexpr std::uint64_t kSmallest = 1 << 10;
+  std::optional<ObjectRoom> least;
+  for (std::uint64_t size = kSmallest; size <= kPageSpan; size *= 2) {
+    for (const std::uint64_t one : {size, size + 1}) {
+      const ObjectRoom room = room_for_objects(one, pool, shape);
+      if (!least.has_value() || room.usable < least->usable) least = room;
+    }
+  }
+  return *least;
 }
 
 }  // namespace hexad::core

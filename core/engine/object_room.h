@@ -5,7 +5,9 @@
 // there is room for.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "core/api/object_room.h"
 #include "core/record/shape.h"
@@ -32,5 +34,30 @@ ObjectCost cost_of_object(std::uint64_t size, const StoreShape& shape);
 
 // Precondition: size > 0. Cost: that of planning one pack stripe.
 ObjectRoom room_for_objects(std::uint64_t size, const PoolRoom& pool, const StoreShape& shape);
+
+// How large objects are, by powers of two.
+class ObjectSizes {
+ public:
+  struct Kind {
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
+  };
+  // Those without bytes take metadata alone, and do not count.
+  void add(std::uint64_t size);
+  const std::array<Kind, 64>& kinds() const { return kinds_; }
+
+ private:
+  std::array<Kind, 64> kinds_{};
+};
+
+// Of objects of these sizes, in these proportions of bytes: what all kinds together take is the sum
+// of what each does. `object_size` is the mean. Nothing: there are none. Cost: that of
+// room_for_objects() for each power of two.
+std::optional<ObjectRoom> room_for_mix(const ObjectSizes& sizes, const PoolRoom& pool,
+                                       const StoreShape& shape);
+
+// Of objects of 1 KiB, 2 KiB, ... 1 MiB, and a byte more than these, the kind that the empty store
+// holds the fewest bytes of.
+ObjectRoom least_room(const PoolRoom& pool, const StoreShape& shape);
 
 }  // namespace hexad::core

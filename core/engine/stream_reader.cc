@@ -29,6 +29,9 @@ Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
   if (reader->copied_) {
     reader->pin_ = std::move(state.pin);
     reader->pin_.narrow(newest);
+    reader->listed_ =
+        engine.readers().add({reader->collection_, reader->name_,
+                              engine.executor().clock().wall_time(), reader->pin_.needed()});
   }
   return reader;
 }

@@ -33,6 +33,7 @@ class StreamReader {
 
   Engine& engine_;
   ReadPins::Pin pin_;
+  OpenReaders::Entry listed_;  // while it has a pin
   std::string collection_;
   std::string name_;
   CollectionId space_ = 0;  // of the name then

@@ -289,6 +289,11 @@ std::uint64_t Space::held_units() {
   return held_locked();
 }
 
+std::uint64_t Space::held_units_for(const alloc::ReadRange& reader) {
+  const io::Lock lock(mutex_);
+  return zones_.held_for(reader);
+}
+
 std::uint64_t Space::held_locked() const {
   std::uint64_t units = 0;
   for (const alloc::ReadRange& reader : readers_) units += zones_.held_for(reader);

@@ -173,6 +173,8 @@ class Space : public StripeMap {
   std::uint64_t reclaim(Lsn limit, std::span<const alloc::ReadRange> readers, Lsn oldest);
   // Of deferred units, those that wait for readers of old versions alone, as of the last reclaim().
   std::uint64_t held_units();
+  // ... those of them that wait for this one. What several need counts for one of them.
+  std::uint64_t held_units_for(const alloc::ReadRange& reader);
   bool has_deferred();
 
   // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room

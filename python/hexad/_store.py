@@ -185,7 +185,10 @@ class Store(Devices):
 
     def space(self) -> dict[str, Any]:
         """Bytes: capacity, available, user_bytes (the sizes of all objects), allocated, used,
-        metadata, per_device[], ... (SpaceUsage in core/api/types.h).
+        usable_for_mix and available_for_mix (of objects of the sizes that there are; None without
+        any), least (as room_for(), of the size there is least room for), dead, held_by_readers and
+        readers[] (collection, name, opened in nanoseconds since 1970, held), metadata,
+        per_device[], ... (SpaceUsage in core/api/types.h). One pass over all objects.
         """
         space: dict[str, Any] = self._native.space()
         return space

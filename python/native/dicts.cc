@@ -243,11 +243,22 @@ nb::dict to_dict(const SpaceUsage& space) {
   result["objects"] = space.objects;
   result["dead"] = space.dead;
   result["reclaimable"] = space.reclaimable;
-  result["available_for_mix"] = nb::none();
-  if (space.available_for_mix.has_value()) result["available_for_mix"] = *space.available_for_mix;
+  result["usable_for_mix"] = space.usable_for_mix;
+  result["available_for_mix"] = space.available_for_mix;
+  result["least"] = to_dict(space.least);
   result["promised"] = space.promised;
   result["waiting"] = space.waiting;
   result["held_by_readers"] = space.held_by_readers;
+  nb::list readers;
+  for (const HeldByReader& reader : space.readers) {
+    nb::dict one;
+    one["collection"] = to_text(reader.collection);
+    one["name"] = to_text(reader.name);
+    one["opened"] = reader.opened;
+    one["held"] = reader.held;
+    readers.append(one);
+  }
+  result["readers"] = readers;
   result["fragmentation"] = space.fragmentation;
   result["granted_of_wanted"] = space.granted_of_wanted;
   nb::list runs;

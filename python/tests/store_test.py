@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 
 import hexad
 import numpy as np
@@ -232,6 +233,22 @@ def test_user_bytes_are_sizes_and_stored_is_what_compression_leaves(store):
     assert space["compressed"] == stat.stored == usage["stored"] < 5000
     assert "stored" not in space
     assert "146.5 KiB in 1 object" in store.status_text()
+
+
+def test_space_says_what_fits_and_who_holds_what_was_freed(store):
+    empty = store.space()
+    assert empty["usable_for_mix"] is None and empty["available_for_mix"] is None
+    assert 0 < empty["least"]["available"] <= empty["least"]["usable"] <= empty["capacity"]
+    store.put("a", os.urandom(1 << 20))
+    with store.open_reader("a"):
+        store.remove("a")
+        store.put("b", b"b" * 5000)
+        store.sync()
+        held = store.space()
+        (reader,) = held["readers"]
+        assert reader["name"] == "a" and reader["held"] == held["held_by_readers"] >= 1 << 20
+        assert abs(reader["opened"] / 1e9 - time.time()) < 3600
+        assert 0 < held["available_for_mix"] <= held["usable_for_mix"]
 
 
 def test_hints(store):

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/units.h"
+#include "io/lines/process_info.h"
 #include "tools/verbs/drain_text.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
@@ -21,12 +23,22 @@ DeviceStatus status_of(const StoreStatus& status, DeviceId id) {
   return find_device(status, id).value_or(DeviceStatus{});
 }
 
+Json as_json(const ObjectRoom& room) {
+  return Json{
+      {"object_size", room.object_size}, {"usable", room.usable}, {"available", room.available}};
+}
+
+Json as_json(const std::optional<std::uint64_t>& bytes) {
+  return bytes.has_value() ? Json(*bytes) : Json(nullptr);
+}
+
 Json as_json(const SpaceUsage& space, const StoreStatus& status) {
-  const std::optional<std::uint64_t>& room = space.available_for_mix;
   Json object{{"capacity", space.capacity},
               {"available", space.available},
               {"reclaimable", space.reclaimable},
-              {"available_for_mix", room.has_value() ? Json(*room) : Json(nullptr)},
+              {"usable_for_mix", as_json(space.usable_for_mix)},
+              {"available_for_mix", as_json(space.available_for_mix)},
+              {"least", as_json(space.least)},
               {"internally_reserved", space.internally_reserved},
               {"used", space.used},
               {"user_bytes", space.user_bytes},
@@ -41,6 +53,7 @@ Json as_json(const SpaceUsage& space, const StoreStatus& status) {
               {"promised", space.promised},
               {"waiting", space.waiting},
               {"held_by_readers", space.held_by_readers},
+              {"readers", Json::array()},
               {"fragmentation", space.fragmentation},
               {"granted_of_wanted", space.granted_of_wanted},
               {"free_runs", Json::array()},
@@ -48,6 +61,12 @@ Json as_json(const SpaceUsage& space, const StoreStatus& status) {
   for (const FreeRuns& kind : space.free_runs) {
     object["free_runs"].push_back(
         Json{{"from", kind.from}, {"runs", kind.runs}, {"bytes", kind.bytes}});
+  }
+  for (const HeldByReader& reader : space.readers) {
+    Json one{{"opened", reader.opened}, {"held", reader.held}};
+    set_name(one, "bucket", reader.collection);
+    set_name(one, "name", reader.name);
+    object["readers"].push_back(std::move(one));
   }
   for (const DeviceSpace& device : space.per_device) {
     const DeviceStatus state = status_of(status, device.id);
@@ -70,10 +89,14 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
   std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
   text += line("capacity", space.capacity, "user bytes that fit");
   text += line("available", space.available, "of them still free");
-  if (space.available_for_mix.has_value()) {
-    text += line("  for this mix", *space.available_for_mix,
-                 "with what is reclaimable, of objects like those here");
+  if (space.available_for_mix.has_value() && space.usable_for_mix.has_value()) {
+    text += line("usable, for this mix", *space.usable_for_mix,
+                 "that the empty pool holds of objects of the sizes here");
+    text += line("  available", *space.available_for_mix, "of them, with what is reclaimable");
   }
+  text += line("usable, at least", space.least.usable,
+               fmt::format("of objects of {}", format_size(space.least.object_size)).c_str());
+  text += line("  available", space.least.available, "of them, with what is reclaimable");
   text += line("internally reserved", space.internally_reserved,
                "kept back for checkpoints, merges and moves, so that a full store can delete");
   if (space.internally_reserved * kLargeReserve > space.capacity) {
@@ -83,11 +106,16 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
   }
   text += line("user bytes", space.user_bytes, "sizes of all objects, as their owners see them");
   text += line("allocated", space.allocated, "units they take, without parity");
-  text += line("dead", space.dead, "of those, owned by nobody, in stripes with others");
+  text += line("dead", space.dead, "of those, shown by no object: removed, overwritten, padding");
   text += line("  reclaimable", space.reclaimable, "of that, by moving what lives beside it");
   text += line("waiting", space.waiting, "freed, and soon to be used again");
   if (space.held_by_readers > 0) {
     text += line("held by readers", space.held_by_readers, "freed, but still being read");
+    for (const HeldByReader& reader : space.readers) {
+      text += fmt::format("  {:<20}{:>12}  open since {}\n",
+                          printable(reader.collection) + "/" + printable(reader.name),
+                          format_size(reader.held), io::format_utc(reader.opened));
+    }
   }
   text += line("used", space.used, "on all devices, parity included");
   text += line("metadata", space.metadata, "index on the fast tier");
@@ -112,11 +140,6 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
                         drain.empty() ? "" : "; " + drain);
   }
   return text;
-}
-
-Json as_json(const ObjectRoom& room) {
-  return Json{
-      {"object_size", room.object_size}, {"usable", room.usable}, {"available", room.available}};
 }
 
 std::string as_text(const ObjectRoom& room) {

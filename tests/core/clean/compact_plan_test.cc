@@ -58,6 +58,22 @@ TEST_CASE("compact plan: what is left of a blob is taken when it is little enoug
   CHECK_FALSE(plan.young);
 }
 
+TEST_CASE("compact plan: what shows nothing, and what of that comes back") {
+  const ExtentList extents = half_overwritten();
+  CHECK(unshown_bytes(extents, rules_of(511, 65536)).in_victims == 0);
+  const UnshownBytes half = unshown_bytes(extents, rules_of(512, 65536));
+  CHECK(half.all == 4 * kStripe - 32768);
+  CHECK(half.in_victims == half.all);
+  const UnshownBytes lone = unshown_bytes({lone_extent(10'000)}, rules_of(0, 65536, 640));
+  CHECK(lone.all == kStripe - 10'000);
+  CHECK(lone.in_victims == lone.all);
+  CHECK(unshown_bytes({lone_extent(12'000)}, rules_of(0, 65536, 640)).in_victims == 0);
+  CHECK(unshown_bytes({}, rules_of(1023, 65536)).all == 0);
+  ExtentList shared = half_overwritten();
+  for (Extent& extent : shared) extent.blob.share = 7;
+  CHECK(unshown_bytes(shared, rules_of(1023, 65536)).all == 0);
+}
+
 TEST_CASE("compact plan: what leaves much of a stripe of its own empty is taken whole") {
   const ExtentList extents = {lone_extent(8192)};
   CHECK(plan_compaction(extents, rules_of(1023, 65536)).pieces.empty());

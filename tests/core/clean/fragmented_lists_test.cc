@@ -75,6 +75,47 @@ TEST_CASE("fragmented lists: one that waits for a checkpoint is passed over unti
   });
 }
 
+TEST_CASE(
+    "fragmented lists: what could not be read waits until it changes, or is asked for (KQ4)") {
+  in_simulation([](io::Executor& executor) {
+    FragmentedLists lists(executor);
+    lists.note("a", {1000, 500}, 5);
+    lists.note("b", {1000, 400}, 5);
+    lists.note("c", {1000, 300}, 5);
+    lists.note_unreadable("a", 4);  // it has changed since
+    CHECK(lists.hidden() == 1200);
+    for (const char* key : {"a", "b", "c"}) lists.note_unreadable(key, 5);
+    CHECK(lists.best(10, 1024, 9).lists.empty());
+    CHECK_FALSE(lists.best(10, 1024, 9).waiting);
+    CHECK(lists.hidden() == 0);
+    lists.note("b", {1000, 600}, 7);
+    REQUIRE(lists.best(10, 1024, 9).lists.size() == 1);
+    lists.forget("c", 6);
+    lists.try_again();
+    const auto all = lists.best(10, 1024, 9).lists;
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].key == "b");
+    CHECK(all[0].bytes.hidden == 600);
+    CHECK(all[1].key == "a");
+    CHECK(lists.grown() == 1200 + 600);
+    lists.try_again();
+    CHECK(lists.hidden() == 1100);
+  });
+}
+
+TEST_CASE("fragmented lists: what is to be had is less than what they hide") {
+  in_simulation([](io::Executor& executor) {
+    FragmentedLists lists(executor);
+    CHECK(lists.to_gain() == 0);
+    lists.note("a", {1600, 800}, 5);
+    CHECK(lists.to_gain() == 750);
+    lists.note("a", {1600, 10}, 6);
+    CHECK(lists.to_gain() == 0);
+    lists.forget("a", 6);
+    CHECK(lists.to_gain() == 0);
+  });
+}
+
 TEST_CASE("fragmented lists: a model, and no more than there may be") {
   in_simulation([](io::Executor& executor) {
     io::Rng rng(9);

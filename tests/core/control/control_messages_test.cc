@@ -143,7 +143,15 @@ TEST_CASE("control_messages: space, counters, names, objects, collections and sc
   CHECK(encode_space(spaced) == encode_space(space));
   CHECK_FALSE(spaced.available_for_mix.has_value());
   space.available_for_mix = 3;
-  CHECK(decode_space(encode_space(space))->available_for_mix == 3u);
+  space.least = {4096, 1000, 10};
+  space.readers = {{"c", kNoText, 1'800'000'000'000'000'000, 5}};
+  const SpaceUsage held = decode_space(encode_space(space)).value();
+  CHECK(held.available_for_mix == 3u);
+  CHECK(held.least == space.least);
+  REQUIRE(held.readers.size() == 1);
+  CHECK(held.readers.front().name == kNoText);
+  CHECK(held.readers.front().opened == space.readers.front().opened);
+  CHECK(held.readers.front().held == 5);
 
   CHECK(decode_device_id(encode_device_id(41)).value() == 41);
   CHECK_FALSE(decode_device_id("[]").ok());

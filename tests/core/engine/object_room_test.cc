@@ -1,5 +1,6 @@
 #include "core/engine/object_room.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -96,6 +97,57 @@ TEST_CASE("object room: it grows with what is left, and with what moves would br
   CHECK(room_for_objects(4096, pool, shape).available > half.available);
   pool.left_units = pool.gain_units = 0;
   CHECK(room_for_objects(4096, pool, shape).available == 0);
+}
+
+TEST_CASE("object room: of one size the mix holds what objects of that size do") {
+  const StoreShape shape = shape_of(32);
+  const PoolRoom pool = pool_of(10'000);
+  CHECK_FALSE(room_for_mix(ObjectSizes{}, pool, shape).has_value());
+  ObjectSizes sizes;
+  sizes.add(0);
+  CHECK_FALSE(room_for_mix(sizes, pool, shape).has_value());
+  for (int i = 0; i < 10; ++i) sizes.add(5000);
+  const ObjectRoom alone = room_for_objects(5000, pool, shape);
+  const ObjectRoom mix = *room_for_mix(sizes, pool, shape);
+  CHECK(mix.object_size == 5000);
+  CHECK(mix.usable <= alone.usable);
+  CHECK(mix.usable + 2 >= alone.usable);
+  // As many bytes of large ones: between the two.
+  sizes.add(50'000);
+  const ObjectRoom large = room_for_objects(50'000, pool, shape);
+  const ObjectRoom both = *room_for_mix(sizes, pool, shape);
+  CHECK(both.usable > std::min(alone.usable, large.usable));
+  CHECK(both.usable < std::max(alone.usable, large.usable));
+  CHECK(both.object_size == 100'000 / 11);
+}
+
+TEST_CASE("object room: a mix with a kind that does not fit any more does not, either") {
+  const StoreShape shape = shape_of(32);
+  PoolRoom pool = pool_of(10'000);
+  pool.left_units = 100;
+  ObjectSizes sizes;
+  sizes.add(4096);
+  sizes.add(8_MiB);
+  const ObjectRoom mix = *room_for_mix(sizes, pool, shape);
+  CHECK(mix.usable > 0);
+  CHECK(mix.available == 0);
+  // Larger than the store: it has holes.
+  ObjectSizes sparse;
+  sparse.add(1ULL << 43);
+  CHECK(room_for_mix(sparse, pool, shape)->usable > 0);
+}
+
+TEST_CASE("object room: the least is that of no other size") {
+  for (const std::uint32_t most : {0U, 32U}) {
+    const StoreShape shape = shape_of(most);
+    const PoolRoom pool = pool_of(10'000);
+    const ObjectRoom least = least_room(pool, shape);
+    CHECK(least == room_for_objects(least.object_size, pool, shape));
+    for (const std::uint64_t size : {1024, 1025, 4096, 16'385, 65'537, 1 << 20}) {
+      CAPTURE(size);
+      CHECK(least.usable <= room_for_objects(size, pool, shape).usable);
+    }
+  }
 }
 
 }  // namespace

@@ -153,5 +153,60 @@ TEST_CASE("compaction: what cannot be read is left alone, and counted once (KL5)
   CHECK(first != "");
 }
 
+// Three devices refuse reads for a while: then all that was left alone comes back, although nothing
+// of it has changed.
+TEST_CASE("cleaning: what could not be read is tried again when the store comes to rest (CL8)") {
+  SimPool pool(pool_of(16_MiB));
+  RuntimeOptions options;
+  options.cache_size = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t compacted = 0;
+  std::uint64_t cleaned = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t dead_later = 0;
+  const std::string wrong = pool.with_store(
+      [&](Store& store) -> std::string {
+        std::string problem = fill(store);
+        const std::string large = noise(kLarge, 1);
+        if (problem.empty()) problem = message_of(put(store, "large", large).status());
+        for (std::size_t i = 0; i < 3; ++i) {
+          io::Fault fault;
+          fault.kind = io::FaultKind::kReadError;
+          fault.times = io::Fault::kForever;
+          pool.disk(i).inject(fault);
+        }
+        Transaction t;
+        for (std::size_t at = 0; at < kLarge * 3 / 4; at += kBlock) {
+          t.write(kBucket, "large", at, as_bytes(noise(kBlock, 2 + at)));
+        }
+        if (problem.empty()) problem = message_of(store.commit(std::move(t)).status());
+        if (problem.empty()) problem = remove_most(store);
+        pool.sleep(20 * kSecond);
+        refused = counter(store, "clean_unreadable");
+        compacted = counter(store, "compacted_lists");
+        dead = store.space()->dead;
+        for (std::size_t i = 0; i < 3; ++i) pool.disk(i).clear_faults();
+        // Somebody goes on, with something else.
+        for (int i = 0; problem.empty() && i < 2; ++i) {
+          Transaction more;
+          for (int j = 0; j < 100; ++j) more.put(kBucket, "new" + std::to_string(j), value_of(j));
+          problem = message_of(store.commit(std::move(more)).status());
+        }
+        if (problem.empty()) problem = message_of(store.checkpoint());
+        pool.sleep(20 * kSecond);
+        cleaned = counter(store, "cleaned_stripes");
+        dead_later = store.space()->dead;
+        if (problem.empty()) problem = check(store);
+        return problem.empty() ? deep_findings(store) : problem;
+      },
+      options);
+  CHECK(wrong == "");
+  INFO("dead " << dead << ", later " << dead_later);
+  CHECK(refused > 0);
+  CHECK(compacted == 0);
+  CHECK(cleaned > 0);
+  CHECK(dead_later < dead / 4);
+}
+
 }  // namespace
 }  // namespace hexad::testing

@@ -301,5 +301,47 @@ TEST_CASE(
   CHECK(sparse.available_for_mix > sparse.available / 2);
 }
 
+// What blobs take that are shown in part comes back by compaction alone.
+TEST_CASE("space: what was overwritten in part is reclaimable, and as much more fits") {
+  SimPool pool(pool_of(24_MiB));
+  constexpr std::size_t kSize = 16_MiB;
+  constexpr std::size_t kPut = 64_KiB;
+  SpaceUsage before;
+  SpaceUsage after;
+  std::uint64_t room_before = 0;
+  std::uint64_t room_after = 0;
+  std::uint64_t fitted = 0;
+  REQUIRE(pool.with_store([&](Store& store) -> std::string {
+    for (std::size_t at = 0; at < kSize; at += 1_MiB) {
+      Transaction t;
+      t.write(kBucket, "large", at, as_bytes(noise(1_MiB, at)));
+      if (!store.commit(std::move(t)).ok()) return "write";
+    }
+    before = store.space().value();
+    room_before = store.room_for(kPut)->available;
+    // Half of each.
+    for (std::size_t at = 0; at < kSize; at += 1_MiB) {
+      Transaction t;
+      t.zero(kBucket, "large", at, 512_KiB);
+      if (!store.commit(std::move(t)).ok()) return "zero";
+    }
+    after = store.space().value();
+    room_after = store.room_for(kPut)->available;
+    for (std::uint64_t at = 0; at + kPut <= room_after; at += kPut, fitted += kPut) {
+      Transaction t;
+      t.put(kBucket, "o" + std::to_string(at), noise(kPut, at));
+      if (!store.commit(std::move(t)).ok()) break;
+    }
+    return deep_findings(store);
+  }) == "");
+  INFO("dead " << before.dead << ", then " << after.dead << ", reclaimable " << after.reclaimable);
+  INFO("room " << room_before << ", then " << room_after << ", fitted " << fitted);
+  CHECK(before.reclaimable < 1_MiB);
+  CHECK(after.dead >= before.dead + kSize / 2);
+  CHECK(after.reclaimable >= before.reclaimable + kSize / 2);
+  CHECK(room_after >= room_before + kSize / 2 * 85 / 100);
+  CHECK(fitted * 100 >= room_after * 97);
+}
+
 }  // namespace
 }  // namespace hexad::testing

@@ -1,10 +1,14 @@
 // A reader of one object for long: its version stays readable, and it holds on to nothing that came
 // after it. Before, one open reader kept everything that was freed anywhere in the store.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 #include <memory>
+#include <thread>
 
 #include "base/units.h"
+#include "tests/core/faulty_system.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -58,6 +62,43 @@ TEST_CASE("old_version: beside an open reader the space of what came later is us
   REQUIRE(deep_findings(store) == "");
 }
 
+TEST_CASE("old_version: whoever holds space is named, with when it came and how much it is") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  REQUIRE(put(store, "film", noise(4_MiB, 1)).ok());
+  REQUIRE(put(store, "song", noise(1_MiB, 2)).ok());
+  CHECK(store.space()->readers.empty());
+  std::unique_ptr<ObjectReader> song = reader_of(store, "song");
+  REQUIRE(put(store, "other", noise(100, 3)).ok());
+  std::unique_ptr<ObjectReader> film = reader_of(store, "film");
+  CHECK(store.space()->readers.empty());  // nothing has been freed
+  REQUIRE(remove(store, "film").ok());
+  REQUIRE(remove(store, "song").ok());
+  turn_over(store, 5);
+  const SpaceUsage held = *store.space();
+  // The first to come needs what the second one does, too: it counts once.
+  std::uint64_t sum = 0;
+  for (const HeldByReader& reader : held.readers) {
+    CHECK(reader.collection == kBucket);
+    CHECK(reader.opened > 0);
+    sum += reader.held;
+  }
+  CHECK(sum == held.held_by_readers);
+  CHECK(sum >= 5_MiB);
+  REQUIRE_FALSE(held.readers.empty());
+  CHECK(held.readers.front().name == "song");
+  song.reset();
+  turn_over(store, 5);
+  const SpaceUsage less = *store.space();
+  REQUIRE(less.readers.size() == 1);
+  CHECK(less.readers.front().name == "film");
+  CHECK(less.readers.front().held == less.held_by_readers);
+  film.reset();
+  turn_over(store, 5);
+  CHECK(store.space()->held_by_readers == 0);
+  CHECK(store.space()->readers.empty());
+}
+
 TEST_CASE("old_version: a small object that gets its place after its reader came is held too") {
   StoreFixture fixture;
   Store store = fixture.open();
@@ -89,6 +130,48 @@ TEST_CASE("old_version: a reader gives way to a commit that finds no other space
     REQUIRE((get(store, "o" + std::to_string(i)) == noise(1_MiB, i)));
   }
   REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("old_version: a commit that finds no space since somebody reads is told who that is") {
+  io::MemorySystem memory;
+  FaultySystem faulty(memory);
+  StoreFixture fixture(small_format(), &faulty);
+  RuntimeOptions options;
+  options.cache_size = 0;
+  Store store = fixture.open(Access::kReadWrite, options);
+  const std::string film = noise(8_MiB, 1);
+  REQUIRE(put(store, "film", film).ok());
+  const std::unique_ptr<ObjectReader> reader = reader_of(store, "film");
+  REQUIRE(remove(store, "film").ok());
+  // Its first read of a device lasts until the store is full: whoever reads is not ended.
+  std::promise<void> reads;
+  std::promise<void> full;
+  std::atomic<bool> first = true;
+  std::atomic<std::thread::id> its_thread{};
+  faulty.watch([&](const io::IoRequest& request) {
+    if (std::this_thread::get_id() != its_thread.load() || request.op != io::IoOp::kRead) return;
+    if (!first.exchange(false)) return;
+    reads.set_value();
+    full.get_future().wait();
+  });
+  std::string read;
+  std::thread slow([&] {
+    its_thread = std::this_thread::get_id();
+    read = rest_of(*reader);
+  });
+  reads.get_future().wait();
+  Status refused;
+  for (int i = 0; refused.ok(); ++i) {
+    refused = put(store, "o" + std::to_string(i), noise(1_MiB, i)).status();
+  }
+  full.set_value();
+  slow.join();
+  CHECK(code_of(refused) == ErrorCode::kNoSpace);
+  CHECK_THAT(message_of(refused),
+             Catch::Contains("is being read just now") &&
+                 Catch::Contains("of it by a reader of " + std::string(kBucket) +
+                                 "/film that has been open for "));
+  CHECK((read == film));
 }
 
 }  // namespace
