@@ -66,8 +66,8 @@ Status check_version(std::uint32_t version) {
                    std::to_string(kFormatVersion),
                version < kFormatVersion
                    ? "Nothing has been changed. Export the pool with the older program that made "
-                     "it (hexad export), make a new pool with this one (hexad mkfs), and import "
-                     "into that (hexad import)."
+                     "it (hexad export POOL DIR), make a new pool with this one (hexad mkfs NEW "
+                     "--device PATH...), and import into that (hexad import NEW DIR)."
                    : "Use the program version that wrote it, or a later one."};
 }
 

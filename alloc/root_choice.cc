@@ -243,7 +243,7 @@ Status check_one_lineage(const Uuid& store, std::span<const DeviceRoots> devices
                "Open it with the devices of one half alone, also where the other one is a copy of "
                "before that was opened elsewhere, and with the fast directory moved away where its "
                "log is of the other half. What only that has can be fetched with hexad "
-               "export, opened in the same way."};
+               "export POOL DIR, opened in the same way."};
 }
 
 // "Ties": all roots of the epoch of `root`, the newest, are of its writer.
@@ -287,7 +287,7 @@ Status check_made(const RootChoice& choice, std::uint32_t m) {
                        ", and perhaps it was never made to the end: " + list_absent(choice.devices),
                    std::string("Attach all its devices.") +
                        (unwritten ? " It holds nothing yet: it can also be made again, with hexad "
-                                    "mkfs --force."
+                                    "mkfs POOL --device PATH... --force."
                                   : "")};
     }
   }

@@ -59,7 +59,7 @@ class Question {
           [id](const DeviceStatus& device) { return is_member(device) && device.id == id; });
       if (known) continue;
       return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
-                   "hexad device ls names those that it has."};
+                   "hexad device ls POOL names those that it has."};
     }
     return {};
   }
@@ -193,7 +193,8 @@ class OfflinePlan {
       refuse(
           reason,
           "Close the pool first, and bring it back before it is opened again. To take it away for "
-          "good: hexad device drain, or device replace.");
+          "good: hexad device drain " +
+              pool_ + " ID, or hexad device replace " + pool_ + " ID NEW.");
     } else if (lost_now > 0) {
       refuse(reason, "hexad doctor " + pool_ + " says what becomes of those first.");
     } else if (!answer_.together.empty()) {
@@ -269,28 +270,28 @@ class RemovalPlan {
 
   void look_at(const DeviceStatus& device) {
     const std::string id = std::to_string(device.id);
-    const std::string command = pool_ + " " + id;
     if (!is_data(device)) {
       refuse("device " + id + " is a fast one, and no verb removes it",
              "Leave its directory there.");
     } else if (device.draining) {
-      look_at_draining(device, command);
+      look_at_draining(device);
     } else if (device.state == "ok") {
       refuse("device " + id + has_slabs(device),
-             "hexad device drain " + command + " has that moved to the others.");
+             "hexad device drain " + pool_ + " " + id + " has that moved to the others.");
     } else if (device.state != "behind" && device.state != "filling" && device.slabs > 0 &&
                device.slabs_used == 0) {
-      add(hints_,
-          "hexad device remove " + command + " does it, where k + m other data devices are left.");
+      add(hints_, "hexad device remove " + pool_ + " " + id +
+                      " does it, where k + m other data devices are left.");
     } else if (device.state == "behind" || device.state == "filling" || device.state == "away") {
-      refuse("device " + id + " is " + device.state,
-             "hexad device catch-up " + pool_ + " first, then hexad device drain " + command + ".");
+      refuse("device " + id + " is " + device.state, "hexad device catch-up " + pool_ +
+                                                         " first, then hexad device drain " +
+                                                         pool_ + " " + id + ".");
     } else {
       refuse("device " + id + " is " + device.state + ", and" + has_slabs(device),
-             "hexad device drain " + command +
+             "hexad device drain " + pool_ + " " + id +
                  " has what it held built again on the others, where they have room; hexad device "
                  "replace " +
-                 command + " NEW puts a new device in its place" +
+                 pool_ + " " + id + " NEW puts a new device in its place" +
                  (use_ == StoreUse::kWriter ? ", when the process that has the pool has closed it."
                                             : "."));
     }
@@ -325,10 +326,10 @@ class RemovalPlan {
            plural(device.slabs, "slab") + " are used";
   }
 
-  void look_at_draining(const DeviceStatus& device, const std::string& command) {
+  void look_at_draining(const DeviceStatus& device) {
     const std::string id = std::to_string(device.id);
     if (device.slabs > 0 && device.slabs_used == 0) {
-      add(hints_, "hexad device remove " + command + " does it.");
+      add(hints_, "hexad device remove " + pool_ + " " + id + " does it.");
       return;
     }
     // The root does not count them.

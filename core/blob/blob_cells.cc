@@ -299,7 +299,7 @@ Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
       return Error{ErrorCode::kCorruption,
                    describe(where) + ": cell " + std::to_string(role) +
                        " rebuilt from good cells does not match its checksum",
-                   "Run hexad fsck --deep."};
+                   "Run hexad fsck POOL --deep."};
     }
     counters_.add(CounterId::kCellsReconstructed);
     if (cells.places[role].readable) map_.heal(cells.places[role], cells.cell(role));

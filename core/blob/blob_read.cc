@@ -79,7 +79,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
       return Error{ErrorCode::kCorruption,
                    "blob " + std::to_string(job.blob->log.index) + " of LSN " +
                        std::to_string(job.blob->log.lsn) + " is in no log block and has no place",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
     job.stored = found->stored;
     const std::uint64_t stored =
@@ -89,7 +89,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
                    "blob " + std::to_string(job.blob->log.index) + " of LSN " +
                        std::to_string(job.blob->log.lsn) + " has " + std::to_string(stored) +
                        " bytes in the log, " + std::to_string(job.blob->stored) + " in its record",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
     if (found->place.has_value()) {
       job.placed = placed_blob(*job.blob, *found->place);
@@ -102,7 +102,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
                  describe(blob.where) + ": bytes " + std::to_string(job.range.offset) + " to " +
                      std::to_string(job.range.offset + out.size()) + " asked of a blob of " +
                      std::to_string(blob.raw),
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   job.offset = job.range.offset;
   job.target = out;

@@ -111,7 +111,7 @@ std::optional<std::uint32_t> pack_footer_length(ByteView end) {
 
 Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
   const Error broken{ErrorCode::kCorruption, "a pack stripe without a legible footer",
-                     "Run hexad fsck --deep."};
+                     "Run hexad fsck POOL --deep."};
   const std::optional<std::uint32_t> size = pack_footer_length(cell);
   if (!size.has_value() || *size > cell.size()) return broken;
   const ByteView body = cell.last(*size).first(*size - kTailSize);

@@ -510,7 +510,7 @@ Result<PackFooter> Cleaner::read_footer(const CleanCandidate& victim) const {
   HEXAD_TRY_ASSIGN(CheckedPack pack, packs_.check({victim.stripe, victim.footer}, {}));
   if (pack.verdict.whole && pack.verdict.footer.has_value()) return *std::move(pack.verdict.footer);
   return Error{ErrorCode::kUnavailable, "a pack stripe without a legible footer: " + pack.problems,
-               "Run hexad fsck --deep."};
+               "Run hexad fsck POOL --deep."};
 }
 
 // CL2
@@ -521,7 +521,7 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
       const Blob& blob = move.blob();
       const ByteView cell = cells.at(blob.cell);
       if (blob.cell_offset + std::uint64_t{blob.stored} > cell.size()) {
-        return Error{ErrorCode::kCorruption, "a blob ends behind its cell", "Run hexad fsck."};
+        return Error{ErrorCode::kCorruption, "a blob ends behind its cell", "Run hexad fsck POOL."};
       }
       const ByteView bytes = cell.subspan(blob.cell_offset, blob.stored);
       if (blob.cell_sums.size() != 1 || checksum(type, bytes) != blob.cell_sums.front()) {

@@ -230,9 +230,9 @@ Status SlabMover::copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& 
                      alloc::to_string(alloc::Extent{move.zone, run.unit, run.units}) + ": " +
                      read.error().message,
                  parts_.shape.m() > 0
-                     ? "hexad scrub writes again what cannot be read; then it moves."
+                     ? "hexad scrub POOL writes again what cannot be read; then it moves."
                      : "The pool has no parity: see to the device, or store again what lies there "
-                       "(hexad fsck --deep names it); then it moves."};
+                       "(hexad fsck POOL --deep names it); then it moves."};
   }
   const AlignedBuffer wanted = AlignedBuffer::copy_of(bytes.bytes());
   const Status written = parts_.space.write_moved(move, offset, std::move(bytes));
@@ -244,7 +244,7 @@ Status SlabMover::copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& 
                "device " + std::to_string(move.to.device) +
                    " gives other bytes than were written there a moment ago, in slab " +
                    std::to_string(move.to.slab),
-               "Replace it: hexad device replace."};
+               "Replace it: hexad device replace POOL " + std::to_string(move.to.device) + " NEW."};
 }
 
 Status SlabMover::read(const alloc::ZoneSlot& slab, std::uint64_t offset, AlignedBuffer& into) {

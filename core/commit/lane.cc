@@ -356,7 +356,7 @@ void Lane::give_up(std::vector<Submission> members, const Error& why) {
                  std::make_move_iterator(members.end()));
   }
   stop(Error{ErrorCode::kUnknown, "a group of commits could not be sealed: " + why.message,
-             "Close the store and open it again; run hexad fsck."});
+             "Close the store and open it again; run hexad fsck POOL."});
   const io::Lock lock(mutex_);
   sealing_ = false;  // not before: they have no places, and nobody else may seal them
   changed_.notify_all();

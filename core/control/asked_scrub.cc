@@ -16,7 +16,7 @@ Error closing() {
 
 Error is_running() {
   return Error{ErrorCode::kAlreadyExists, "a scrub is running already",
-               "hexad scrub status shows how far it is, hexad scrub stop ends it."};
+               "hexad scrub status POOL shows how far it is, hexad scrub stop POOL ends it."};
 }
 
 Error is_ending() { return Error{ErrorCode::kNotFound, "the scrub has been told to end", ""}; }
@@ -49,7 +49,7 @@ Result<ControlScrub> AskedScrub::start(std::uint64_t rate, const std::string& fr
   if (scrub_.running) return is_running();
   if (scrub_.paused) {
     return Error{ErrorCode::kAlreadyExists, "a scrub is paused",
-                 "hexad scrub resume goes on with it, hexad scrub stop ends it."};
+                 "hexad scrub resume POOL goes on with it, hexad scrub stop POOL ends it."};
   }
   const std::uint64_t began = scrub_.began + 1;
   scrub_ = {};
@@ -69,7 +69,7 @@ Result<ControlScrub> AskedScrub::pause() {
   if (scrub_.paused) return scrub_;
   if (!scrub_.running) {
     return Error{ErrorCode::kNotFound, "no scrub is running that was asked for here",
-                 "hexad scrub start begins one."};
+                 "hexad scrub start POOL begins one."};
   }
   if (wish_ == Wish::kStop) return is_ending();
   wish_ = Wish::kPause;
@@ -83,7 +83,7 @@ Result<ControlScrub> AskedScrub::resume(std::uint64_t rate) {
   if (scrub_.running && wish_ == Wish::kGoOn) return is_running();
   if (!scrub_.running && !scrub_.paused) {
     return Error{ErrorCode::kNotFound, "no scrub is paused",
-                 scrub_.report.next.empty() ? "hexad scrub start begins one."
+                 scrub_.report.next.empty() ? "hexad scrub start POOL begins one."
                                             : "hexad scrub start POOL --from " +
                                                   scrub_.report.next + " goes on with the last."};
   }
@@ -102,7 +102,7 @@ Result<ControlScrub> AskedScrub::stop() {
   const io::Lock lock(mutex_);
   if (!scrub_.running && !scrub_.paused) {
     return Error{ErrorCode::kNotFound, "no scrub is running that was asked for here",
-                 "hexad scrub start begins one."};
+                 "hexad scrub start POOL begins one."};
   }
   scrub_.paused = false;
   wish_ = Wish::kStop;

@@ -195,7 +195,7 @@ Result<std::string> ControlServer::change_device(const ControlRequest& request) 
   const auto device = static_cast<DeviceId>(number);
   if (device != number) {
     return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(number),
-                 "hexad device ls names those that it has."};
+                 "hexad device ls POOL names those that it has."};
   }
   if (request.ask == "device replace") {
     HEXAD_TRY_ASSIGN(const DeviceId by, work_.replace_device(device, request.path));

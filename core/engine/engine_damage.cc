@@ -347,7 +347,7 @@ Result<std::vector<Damage>> Engine::acknowledge_damage(
       return Error{ErrorCode::kNotFound,
                    "no damage is known of object " + printable(object.collection) + "/" +
                        printable(object.name),
-                   "hexad damage ls shows what is known."};
+                   "hexad damage ls POOL shows what is known."};
     }
   }
   std::set<DamagedBlob> blobs;

@@ -152,7 +152,7 @@ Status Engine::may_drain(DeviceId id) const {
                  "without " + describe_device(id) + " there are " +
                      count_of(left.size(), "data device") + " that can be used, " +
                      std::to_string(shape().cells()) + " are needed",
-                 "Add a device first: hexad device add."};
+                 "Add a device first: hexad device add POOL PATH."};
   }
   std::uint64_t free = 0;
   for (const Member* member : left) {
@@ -166,7 +166,7 @@ Status Engine::may_drain(DeviceId id) const {
                "zones use " + count_of(needed, "slab") + " (" + format_size(needed * slab) +
                    ") of " + describe_device(id) + ", and the other devices have " +
                    std::to_string(free) + " left (" + format_size(free * slab) + ")",
-               "Add a device first: hexad device add."};
+               "Add a device first: hexad device add POOL PATH."};
 }
 
 // AD4
@@ -207,9 +207,10 @@ Status Engine::check_empty(DeviceId id) {
     return Error{ErrorCode::kUnavailable,
                  describe_device(id) + " still holds " + format_size(space().used_bytes(id)) +
                      " in " + count_of(slots, "slab"),
-                 draining ? "Wait until they have been moved: hexad device ls shows how many are "
-                            "left."
-                          : "Drain it first, hexad device drain, and wait until it is empty."};
+                 draining
+                     ? "Wait until they have been moved: hexad wait POOL --for drain says when."
+                     : "Drain it first, hexad device drain POOL " + std::to_string(id) +
+                           ", and wait until it is empty."};
   }
   if (slabs.used == 0) return {};
   return Error{ErrorCode::kUnavailable,
@@ -235,7 +236,7 @@ Status Engine::remove_device(DeviceId id) {
                  "without " + describe_device(id) + " the store has " +
                      count_of(left, "data device") + ", " + std::to_string(shape().cells()) +
                      " are needed",
-                 "Add a device first: hexad device add."};
+                 "Add a device first: hexad device add POOL PATH."};
   }
   const bool was_draining = members.is_draining(id);
   Status removed;

@@ -56,7 +56,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
       return Error{ErrorCode::kNoSpace,
                    "the log has no room for packing what rides in it (" +
                        format_size(lacking.log_bytes) + ")",
-                   "Close the store and open it again; run hexad fsck."};
+                   "Close the store and open it again; run hexad fsck POOL."};
     }
     Attempt attempt;
     attempt.record_bytes = lacking.log_bytes;

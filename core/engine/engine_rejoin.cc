@@ -18,7 +18,7 @@ Result<ReturnedTo> Engine::returned_to(DeviceId id) {
     return Error{ErrorCode::kAlreadyExists, describe_device(id) + " is in use",
                  members.is_behind(id)
                      ? "What it missed it gets by itself, or at once by hexad device "
-                       "catch-up."
+                       "catch-up POOL."
                      : ""};
   }
   ReturnedTo to;
@@ -43,7 +43,7 @@ Result<alloc::Label> Engine::data_label() const {
 Status Engine::check_has(DeviceId id) const {
   if (parts_.members->has(id)) return {};
   return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
-               "hexad device ls names those that it has."};
+               "hexad device ls POOL names those that it has."};
 }
 
 Status Engine::bring_back(DeviceId id, const std::string& path) {
@@ -113,7 +113,7 @@ Status Engine::rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>&
   if (parts_.members->usable(id)) return {};
   failed_again = true;
   return Error{ErrorCode::kUnavailable, describe_device(id) + " has failed while it was taken in",
-               "hexad device ls says more."};
+               "hexad device ls POOL says more."};
 }
 
 }  // namespace hexad::core

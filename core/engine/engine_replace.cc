@@ -75,7 +75,7 @@ Result<DeviceId> Engine::begin_replacement(const Replacement& replacement) {
     if (member.path == path) return id;  // it has been replaced before
     if (members.is_behind(id)) {
       return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is given what it missed",
-                   "Wait until it has that: hexad device catch-up."};
+                   "Wait until it has that: hexad device catch-up POOL."};
     }
   }
   return add_beside(replacement);
@@ -215,7 +215,7 @@ Result<DeviceId> Engine::take_place(const Replacement& replacement, const std::s
     if (!named && answers) {
       error.message += "; device " + std::to_string(id) + " (" + members.find(id)->path +
                        ") has left the pool for it";
-      error.hint = "Take it in again: hexad device online.";
+      error.hint = "Take it in again: hexad device online POOL " + std::to_string(id) + ".";
     }
     return error;
   }
@@ -280,7 +280,7 @@ Result<DeviceId> Engine::add_beside(const Replacement& replacement) {
                      slabs_text(free) + " (" + format_size(free * slab) + "), and zones use " +
                      slabs_text(needed) + " (" + format_size(needed * slab) + ") of " +
                      describe_device(id),
-                 "Give a larger device, or add another one first: hexad device add."};
+                 "Give a larger device, or add another one first: hexad device add POOL PATH."};
   };
   const auto nothing_copied = [&](std::uint64_t, std::uint64_t) {
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
@@ -303,7 +303,8 @@ Status Engine::move_off(const Replacement& replacement, DeviceId by) {
   const DeviceId id = replacement.device;
   const std::string state = "; device " + std::to_string(by) + " (" + replacement.path +
                             ") is one more of the store, and nothing is lost";
-  const std::string how = "Call it again to go on, or take it back: hexad device undrain.";
+  const std::string how = "Call it again to go on, or take it back: hexad device undrain POOL " +
+                          std::to_string(id) + ".";
   const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
   const std::uint64_t total = space().slots_on(id) * slab;
   std::uint64_t told = 0;

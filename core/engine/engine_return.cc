@@ -25,7 +25,8 @@ Status Engine::take_in_returned() {
   std::set<DeviceId> back;
   for (const DeviceId id : parts_.members->returning()) {
     if (is_emptied(id) && !parts_.members->find(id)->replaced) {
-      parts_.members->keep_out(id, "away", "it has been drained: hexad device remove");
+      parts_.members->keep_out(
+          id, "away", "it has been drained: hexad device remove POOL " + std::to_string(id));
       continue;
     }
     if (const Status ready = prepare_return(id); ready.ok()) {

@@ -141,17 +141,18 @@ void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus
   };
   const std::string id = std::to_string(member.id);
   if (parts_.options.returns == Returns::kWhenAsked) {
-    add("it is taken in when it is asked for: hexad device online");
+    add("it is taken in when it is asked for: hexad device online POOL " + id);
     return;
   }
   if (is_emptied(member.id)) {
-    add("nothing is left on it, so it does not come back by itself: hexad device remove");
+    add("nothing is left on it, so it does not come back by itself: hexad device remove POOL " +
+        id);
     return;
   }
   const std::optional<ReturnSchedule::Standing> standing = return_job_->standing(member.id);
   if (!standing.has_value()) return;
   if (standing->stays_away) {
-    add("it stays away until it is asked for: hexad device online");
+    add("it stays away until it is asked for: hexad device online POOL " + id);
     status.warnings.push_back(describe_device(member.id) + " has come back " +
                               std::to_string(ReturnSchedule::kMostReturns) +
                               " times within a day and left again, so it stays away until it is "

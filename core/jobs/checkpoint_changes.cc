@@ -31,9 +31,10 @@ Result<std::string> resolve_record(std::string_view key, std::string_view value,
     resolved = encode_object(record, shape);
   }
   if (has_young_blob(resolved)) {
-    return Error{ErrorCode::kCorruption,
-                 "metadata key " + printable(key, 64) + " has a blob without a place",
-                 "The log still has everything: close the store, open it again, run hexad fsck."};
+    return Error{
+        ErrorCode::kCorruption,
+        "metadata key " + printable(key, 64) + " has a blob without a place",
+        "The log still has everything: close the store, open it again, run hexad fsck POOL."};
   }
   return resolved;
 }

@@ -308,7 +308,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
     return Error{ErrorCode::kNotFound,
                  "none of the " + std::to_string(survey.devices.size()) +
                      " devices carries a readable label:" + list_problems(survey.devices),
-                 "Check the paths; hexad mkfs makes a new pool."};
+                 "Check the paths; hexad mkfs POOL --device PATH... makes a new pool."};
   }
   survey.store = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
                    return a.second < b.second;
@@ -452,10 +452,13 @@ Result<Assignment> assign_members(Survey& survey) {
       member->device = std::move(device.device);
       member->returning = true;
       // AD5: where nothing is on it, it is to go.
-      member->detail += row->draining
-                            ? "; hexad device online takes it in again, where an opening for "
-                              "writing does not since nothing is left on it"
-                            : "; an opening for writing takes it in again, or hexad device online";
+      member->detail +=
+          row->draining
+              ? "; hexad device online POOL " + std::to_string(row->id) +
+                    " takes it in again, where an opening for writing does not since nothing is "
+                    "left on it"
+              : "; an opening for writing takes it in again, or hexad device online POOL " +
+                    std::to_string(row->id);
     }
   }
   for (const SurveyedDevice& device : survey.devices) {

@@ -64,7 +64,8 @@ Status check_itself(const SurveyedDevice& found, const AddedTo& to) {
     return Error{ErrorCode::kAlreadyExists,
                  found.path + " is device " + std::to_string(one.id) +
                      " itself, and has all that it had when it left",
-                 "Take it in again: hexad device online. Or choose another device."};
+                 "Take it in again: hexad device online POOL " + std::to_string(one.id) +
+                     ". Or choose another device."};
   }
   return {};
 }
@@ -121,7 +122,7 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
                      " does not say that it is redundant itself, as all other devices of the store "
                      "do, which has no parity: whatever this one loses would be lost",
                  "Choose a device that is, such as another image; or make a pool with parity, and "
-                 "move what there is by hexad export and hexad import."};
+                 "move what there is by hexad export POOL DIR and hexad import NEW DIR."};
   }
   if (to.accept) HEXAD_TRY(to.accept(layout));
   // Files get all their room at once, sparse ones too. In the place of another one room is seen to

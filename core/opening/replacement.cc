@@ -27,21 +27,23 @@ Result<Member*> find_member(const Replacement& replacement, Assignment& assignme
     if (member.id != replacement.device) continue;
     if (member.role != alloc::DeviceRole::kData) {
       return refuse(name_of(member) + " is a fast device, which an opening does not replace",
-                    "Its log is kept on the data devices meanwhile. hexad device replace gives it "
-                    "another directory.");
+                    "Its log is kept on the data devices meanwhile. hexad device replace POOL " +
+                        std::to_string(member.id) +
+                        " NEW gives it another directory.");
     }
     if (member.device != nullptr && member.path != replacement.path &&
         (member.returning || member.behind)) {
-      return refuse(name_of(member) + " is attached and " +
-                        (member.returning ? "comes back by itself" : "is given what it missed"),
-                    "Wait until it has that: hexad device catch-up. To replace it at once, detach "
-                    "it first.");
+      return refuse(
+          name_of(member) + " is attached and " +
+              (member.returning ? "comes back by itself" : "is given what it missed"),
+          "Wait until it has that: hexad device catch-up POOL. To replace it at once, detach "
+          "it first.");
     }
     return &member;
   }
   return Error{ErrorCode::kNotFound,
                "the store has no device " + std::to_string(replacement.device),
-               "hexad device ls names those that it has."};
+               "hexad device ls POOL names those that it has."};
 }
 
 // What every data device has in common, from a label of one.
@@ -64,7 +66,9 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
                       survives(0),
                   "Open the pool, and replace " + name_of(*lost) +
                       " then: it is emptied onto the others and the new one beside everything else "
-                      "(hexad device replace; Store::replace_device(); in Python "
+                      "(hexad device replace POOL " +
+                      std::to_string(lost->id) +
+                      " NEW; Store::replace_device(); in Python "
                       "replace_device()).");
   }
   ReplacedDevice replaced;

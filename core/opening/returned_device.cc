@@ -84,13 +84,15 @@ Status check_roots(const SurveyedDevice& found, const ReturnedTo& to) {
                   "it has a root of epoch " + std::to_string(choice.root.epoch) +
                       ", which this store has not written: it was used elsewhere",
                   "A device that was written apart does not come back; it can be replaced: hexad "
-                  "device replace.");
+                  "device replace POOL " +
+                      std::to_string(found.label->device) + " NEW.");
   }
   for (const alloc::DeviceStanding& one : choice.devices) {
     if (one.input != static_cast<int>(roots.size()) - 1) continue;
     if (one.standing == alloc::Standing::kAway) return {};
-    return refuse(ErrorCode::kUnavailable, found, state_of(one.standing) + ", " + one.reason,
-                  "It can be replaced: hexad device replace.");
+    return refuse(
+        ErrorCode::kUnavailable, found, state_of(one.standing) + ", " + one.reason,
+        "It can be replaced: hexad device replace POOL " + std::to_string(one.id) + " NEW.");
   }
   HEXAD_ASSERT(false);
   return {};

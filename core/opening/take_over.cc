@@ -37,7 +37,8 @@ std::string describe_left(const Members& members, DeviceId id) {
   }
   return text +
          "; what is written from now on is not on it, until an opening for writing finds it again, "
-         "or hexad device online takes it in";
+         "or hexad device online POOL " +
+         std::to_string(id) + " takes it in";
 }
 
 // The devices that have left between the two roots.

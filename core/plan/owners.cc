@@ -23,7 +23,7 @@ Error too_few(const std::string& what, std::uint64_t before, std::int64_t change
   return Error{ErrorCode::kCorruption,
                what + ": " + std::to_string(before) + " owners are counted, and " +
                    std::to_string(-change) + " have gone",
-               "Run hexad fsck."};
+               "Run hexad fsck POOL."};
 }
 
 }  // namespace

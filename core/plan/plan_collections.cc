@@ -59,7 +59,7 @@ Status CollectionOps::remove(const TransactionOp& op) {
           ErrorCode::kNotEmpty,
           "collection " + printable(op.collection) + " still holds object " + printable(*survivor),
           "Remove its objects first, or with it (Contents::kRemoved; hexad bucket rm "
-          "--recursive)."};
+          "POOL BUCKET --recursive)."};
     }
     any_left = true;
     plan_.record.images.push_back({doomed_key(range.space, range.from), encode_doomed(range.end)});

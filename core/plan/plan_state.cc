@@ -33,7 +33,7 @@ Result<CollectionSlot*> PlanState::existing_collection(std::string_view name) {
   HEXAD_TRY_ASSIGN(CollectionSlot * slot, collection(name));
   if (!slot->current.has_value()) {
     return Error{ErrorCode::kNotFound, "collection " + printable(name) + " does not exist",
-                 "Create it first (hexad bucket create)."};
+                 "Create it first (hexad bucket create POOL BUCKET)."};
   }
   return slot;
 }
@@ -184,7 +184,7 @@ Status PlanState::move_totals(const CollectionTotals& moved, CollectionId from, 
                  "collection number " + std::to_string(from) + ": " + std::to_string(less.objects) +
                      " objects and " + std::to_string(less.bytes) +
                      " bytes are counted, and there are more",
-                 "Run hexad fsck --repair."};
+                 "Run hexad fsck POOL --repair."};
   }
   if (moved.bytes > kMaxCollectionBytes - more.bytes) {
     return Error{ErrorCode::kTooBig,

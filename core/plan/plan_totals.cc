@@ -66,7 +66,7 @@ Status plan_totals(PlanState& state, Plan& plan) {
       return Error{ErrorCode::kCorruption,
                    collection.text + ": " + std::to_string(moved.objects) + " objects and " +
                        std::to_string(moved.bytes) + " bytes are counted, and there are more",
-                   "Run hexad fsck --repair."};
+                   "Run hexad fsck POOL --repair."};
     }
     const CollectionTotals after{moved.objects - change.gone.objects + change.come.objects,
                                  moved.bytes - change.gone.bytes + change.come.bytes};

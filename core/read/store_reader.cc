@@ -23,7 +23,7 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
 
 Error no_collection(std::string_view collection) {
   return Error{ErrorCode::kNotFound, "collection " + printable(collection) + " does not exist",
-               "Create it first (hexad bucket create)."};
+               "Create it first (hexad bucket create POOL BUCKET)."};
 }
 
 // For who keeps what it points to.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kFlightBytes = 12 << 20;
 
 Error broken(std::string message) {
-  return Error{ErrorCode::kCorruption, std::move(message), "Run hexad fsck."};
+  return Error{ErrorCode::kCorruption, std::move(message), "Run hexad fsck POOL."};
 }
 
 }  // namespace

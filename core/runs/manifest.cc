@@ -27,7 +27,7 @@ constexpr std::uint64_t kMax32 = 0xffffffff;
 constexpr std::uint64_t kMinRunBytes = 10;
 
 Error broken(const std::string& message) {
-  return Error{ErrorCode::kCorruption, "manifest: " + message, "Run hexad fsck."};
+  return Error{ErrorCode::kCorruption, "manifest: " + message, "Run hexad fsck POOL."};
 }
 
 std::string name(const ManifestRun& run) { return "run " + std::to_string(run.id); }
@@ -228,7 +228,7 @@ std::string encode_manifest(const Manifest& manifest, const RecordShape& shape) 
 Result<Manifest> decode_manifest(ByteView bytes, const RecordShape& shape) {
   Decoder in(bytes);
   if (in.raw(kMagic.size()) != kMagic) {
-    return Error{ErrorCode::kNotFound, "no manifest is there", "Run hexad fsck."};
+    return Error{ErrorCode::kNotFound, "no manifest is there", "Run hexad fsck POOL."};
   }
   if (const std::uint32_t version = in.le32(); in.ok() && version != kVersion) {
     return Error{ErrorCode::kUnsupported,

@@ -127,7 +127,7 @@ Status ManifestStore::check(const alloc::ManifestAddress& address) const {
   }
   if (problem.empty()) return {};
   return Error{ErrorCode::kCorruption, "manifest at " + alloc::to_string(where) + ": " + problem,
-               "Run hexad fsck."};
+               "Run hexad fsck POOL."};
 }
 
 void ManifestStore::read_roles(const alloc::ManifestAddress& address, Cells& cells,

@@ -113,7 +113,7 @@ Status RunCatalogue::load(const alloc::ManifestAddress& address, Lsn lsn) {
     return Error{ErrorCode::kCorruption,
                  "the manifest is as of LSN " + std::to_string(manifest.lsn) + " of store " +
                      to_string(manifest.store) + ", the root names LSN " + std::to_string(lsn),
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   for (const ManifestZone& zone : manifest.zones) {
     HEXAD_TRY(space_.know_zone(zone.zone, zone.slots, zone.units));

@@ -113,7 +113,7 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
     return Error{ErrorCode::kCorruption,
                  "LSN " + std::to_string(lsn) + " frees blob " + std::to_string(death.index) +
                      " of LSN " + std::to_string(death.lsn) + ", which nobody wrote",
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   if (!found->place.has_value()) return {};
   const YoungPlace& place = *found->place;
@@ -145,7 +145,7 @@ Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
       return Error{ErrorCode::kCorruption,
                    alloc::to_string(sorted[i]) + ": given up by the checkpoint at LSN " +
                        std::to_string(lsn) + ", but not live",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
   }
   for (const alloc::Extent& extent : sorted) {
@@ -314,7 +314,7 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
       return Error{ErrorCode::kCorruption,
                    alloc::to_string(extent) + ": given up by the checkpoint at LSN " +
                        std::to_string(lsn) + ", but not live",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
     unsaved_.insert(extent.zone);
   }

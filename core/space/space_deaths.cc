@@ -13,7 +13,7 @@ Error contradiction(const alloc::Extent& extent, const std::string& how) {
   return Error{
       ErrorCode::kCorruption,
       alloc::to_string(extent) + " is given up " + how + ": the metadata contradicts itself",
-      "Run hexad fsck."};
+      "Run hexad fsck POOL."};
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ Status Space::check_deaths(const LogRecord& record) {
       return Error{ErrorCode::kCorruption,
                    "blob " + std::to_string(death.index) + " of LSN " + std::to_string(death.lsn) +
                        " is given up, and nobody wrote it: the metadata contradicts itself",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
     if (!found->place.has_value()) continue;  // it has no space yet
     const YoungPlace& place = *found->place;

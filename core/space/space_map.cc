@@ -14,7 +14,7 @@ Result<const std::vector<alloc::ZoneSlot>*> Space::slots_of(const alloc::Extent&
   const std::vector<alloc::ZoneSlot>* slots = zones_.slots(where.zone);
   if (slots == nullptr || where.end() > zones_.zone_units(where.zone)) {
     return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   return slots;
 }

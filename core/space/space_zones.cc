@@ -21,7 +21,7 @@ Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>&
     return Error{ErrorCode::kCorruption,
                  "zone " + std::to_string(zone) + ": slabs of " + std::to_string(units) +
                      " units, those of the devices have " + std::to_string(slab_units_),
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   for (const alloc::ZoneSlot& slot : slots) {
     for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
@@ -30,7 +30,7 @@ Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>&
         return Error{ErrorCode::kCorruption,
                      "zone " + std::to_string(zone) + ": " + alloc::to_string(slot) +
                          " does not exist or belongs to another zone",
-                     "Run hexad fsck."};
+                     "Run hexad fsck POOL."};
       }
     }
   }
@@ -45,7 +45,7 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
       return Error{ErrorCode::kCorruption,
                    "zone " + std::to_string(image.zone) +
                        ": its image and the manifest name different slabs",
-                   "Run hexad fsck."};
+                   "Run hexad fsck POOL."};
     }
     HEXAD_TRY(zones_.remove_zone(image.zone));
     set_taken(image.slots, false);
@@ -72,7 +72,7 @@ Status Space::know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& 
   const Status added = add_checked({zone, units, slots});
   if (!added.ok()) {
     return Error{ErrorCode::kCorruption, "the manifest: " + added.error().message,
-                 "Run hexad fsck."};
+                 "Run hexad fsck POOL."};
   }
   known_.insert(zone);
   return {};

@@ -255,7 +255,7 @@ Status RbdDevice::check_writers(const RbdAddress& address) const {
     return Error{ErrorCode::kBusy,
                  name_ + " is open for writing by the client at " + lockers.to_string(),
                  "Close the store there first, or read a snapshot of all its images, which is made "
-                 "meanwhile, too: hexad snapshot-group create; open rbd:" +
+                 "meanwhile, too: hexad snapshot-group create POOL NAME; open rbd:" +
                      address.pool + "/GROUP@NAME" + address.keys() + "."};
   }
   return {};

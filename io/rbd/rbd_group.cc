@@ -67,7 +67,7 @@ Result<std::vector<std::string>> find_images(const std::string& path, const RbdA
   }
   return Error{ErrorCode::kNotFound,
                path + ": no image of the group has the snapshot " + address.snapshot,
-               "Those that are there: hexad snapshot-group ls."};
+               "Those that are there: hexad snapshot-group ls POOL."};
 }
 
 Result<std::string> take_of(const RbdImages& images, const std::string& name,
@@ -80,7 +80,7 @@ Result<std::string> take_of(const RbdImages& images, const std::string& name,
                      ? "the snapshot " + name + " is there"
                      : "the snapshot " + name + " is there, of " + std::to_string(one.images) +
                            " of " + std::to_string(images.count()) + " images",
-                 "Choose another name, or remove it: hexad snapshot-group rm."};
+                 "Choose another name, or remove it: hexad snapshot-group rm POOL NAME."};
   }
   HEXAD_TRY_ASSIGN(const std::string in, images.put_into_group(group));
   HEXAD_TRY(images.take(std::string(kGroupSnapshot) + name));
@@ -125,7 +125,7 @@ Status remove_group_snapshot(const std::vector<std::string>& paths, const std::s
         HEXAD_TRY_ASSIGN(const bool any, images.remove(std::string(kGroupSnapshot) + name));
         if (any) return {};
         return Error{ErrorCode::kNotFound, "there is no snapshot " + name,
-                     "Those that are there: hexad snapshot-group ls."};
+                     "Those that are there: hexad snapshot-group ls POOL."};
       });
 }
 

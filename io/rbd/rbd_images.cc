@@ -64,7 +64,7 @@ Result<std::vector<RbdAddress>> RbdImages::parse(const std::vector<std::string>&
     if (!is_rbd_path(path)) {
       return Error{ErrorCode::kInvalidArgument,
                    path + " is no image of a Ceph cluster, and snapshots are the cluster's",
-                   "Move it onto an image first: hexad device replace."};
+                   "Move it onto an image first: hexad device replace POOL ID NEW."};
     }
     HEXAD_TRY_ASSIGN(RbdAddress address, RbdAddress::parse(path));
     if (!address.snapshot.empty()) {
@@ -166,7 +166,7 @@ Status RbdImages::take(const std::string& snapshot) const {
   return Error{ErrorCode::kBusy,
                "the pool is open for writing by the client at " + lockers.to_string() +
                    ", which does not answer whether it has taken the snapshot",
-               "Look whether it is there: hexad snapshot-group ls. Or close the pool there."};
+               "Look whether it is there: hexad snapshot-group ls POOL. Or close the pool there."};
 }
 
 Result<bool> RbdImages::remove(const std::string& snapshot) const {

@@ -357,7 +357,7 @@ TEST_CASE("device_survey: a store of format 1 is refused without a write, with t
   }
   const Access access = GENERATE(Access::kReadOnly, Access::kReadWrite);
   refused_as_it_was(fixture, access, "label of format version 1; this program knows 2",
-                    "Export the pool with the older program that made it (hexad export)");
+                    "Export the pool with the older program that made it (hexad export POOL DIR)");
 }
 
 TEST_CASE("device_survey: a feature that forbids writing leaves reading") {
