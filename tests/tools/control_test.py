@@ -5,6 +5,7 @@ import contextlib
 import glob
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -286,6 +287,26 @@ class Scrubs(ControlTest):
             one.send_signal(signal.SIGINT)
             one.communicate(timeout=60)
             self.assertEqual(one.returncode, 130)
+
+    def test_a_wait_shows_on_a_terminal_how_far_it_is_and_ends_with_a_signal(self):
+        with self.holder():
+            self.ok("scrub", "start", self.pool, "--rate", "1KiB")
+            self.ok("scrub", "pause", self.pool)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                shown = b""
+                terminal, its_end = pty.openpty()
+                with subprocess.Popen([HEXAD, "wait", self.pool], stderr=its_end) as one:
+                    os.close(its_end)
+                    while b"wait [" not in shown:
+                        shown += os.read(terminal, 4096)
+                    one.send_signal(number)
+                    with contextlib.suppress(OSError):  # nobody writes there any more
+                        while True:
+                            shown += os.read(terminal, 4096)
+                    self.assertEqual(one.wait(60), 130)
+                os.close(terminal)
+                self.assertIn(b"hexad: interrupted", shown)
+            self.ok("scrub", "stop", self.pool)
 
     def test_a_wait_outlives_the_process_that_was_asked(self):
         with self.holder():

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "tools/cli/file.h"
@@ -50,6 +51,32 @@ void Progress::draw(io::Nanos now) {
               "\x1b[K");
 }
 
+Ticking::Ticking(Progress& progress, io::Executor& executor)
+    : progress_(progress), mutex_(executor), over_changed_(executor) {
+  if (!progress.enabled()) return;
+  Result<std::unique_ptr<io::Thread>> thread =
+      executor.try_start("hexad-progress", [this] { tick(); });
+  if (thread.ok()) thread_ = std::move(thread).value();
+}
+
+Ticking::~Ticking() {
+  if (thread_ == nullptr) return;
+  {
+    const io::Lock lock(mutex_);
+    over_ = true;
+    over_changed_.notify_all();
+  }
+  thread_->join();
+}
+
+void Ticking::tick() {
+  io::Lock lock(mutex_);
+  while (!over_) {
+    over_changed_.wait_for(lock, kRedraw);
+    if (!over_) progress_.advance(0);
+  }
+}
+
 std::string progress_line(const std::string& label, std::uint64_t bytes, std::uint64_t total_bytes,
                           std::uint64_t items, io::Nanos elapsed) {
   const double seconds = static_cast<double>(elapsed) / static_cast<double>(kSecond);
@@ -62,8 +89,10 @@ std::string progress_line(const std::string& label, std::uint64_t bytes, std::ui
     line +=
         fmt::format(" [{:=<{}}{: <{}}] {:3.0f}%", "", filled, "", kBarWidth - filled, part * 100);
   }
-  line += fmt::format("  {}", format_size(bytes));
+  const bool in_bytes = bytes > 0 || total_bytes > 0;
+  if (in_bytes) line += fmt::format("  {}", format_size(bytes));
   if (items > 0) line += fmt::format("  {} objects", items);
+  if (!in_bytes) return line + fmt::format("  {:.0f} s", seconds);
   line += fmt::format("  {}/s", format_size(static_cast<std::uint64_t>(rate)));
   if (total_bytes > bytes && rate > 0) {
     line += fmt::format("  {:.0f} s left", static_cast<double>(total_bytes - bytes) / rate);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "io/clock.h"
+#include "io/executor.h"
 #include "tools/cli/output.h"
 
 namespace hexad::tools {
@@ -38,6 +40,26 @@ class Progress {
   io::Nanos next_draw_;
   bool enabled_;
   bool drawn_ = false;
+};
+
+// Draws a progress again and again while the caller is in one call that says nothing of how far it
+// is: what is known, and for how long it has gone on. Nobody else touches the progress meanwhile.
+class Ticking {
+ public:
+  // Both outlive it. Where nothing is drawn, or the system refuses the thread, it does nothing.
+  Ticking(Progress& progress, io::Executor& executor);
+  Ticking(const Ticking&) = delete;
+  Ticking& operator=(const Ticking&) = delete;
+  ~Ticking();
+
+ private:
+  void tick();
+
+  Progress& progress_;
+  io::Mutex mutex_;
+  io::CondVar over_changed_;
+  bool over_ = false;  // guarded by mutex_
+  std::unique_ptr<io::Thread> thread_;
 };
 
 // Pure: the text of the line, without the control characters around it. `elapsed` > 0.

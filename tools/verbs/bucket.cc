@@ -5,7 +5,9 @@
 
 #include "base/units.h"
 #include "tools/cli/collection_settings.h"
+#include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -90,10 +92,15 @@ class BucketRm final : public Verb {
   Result<int> remove(Session& session, Store& store) {
     // When it cannot be looked at, neither can it be removed: that error says why.
     const Result<CollectionInfo> held = store.collection(bucket_);
+    if (interrupted()) return interrupted_error();
     Transaction transaction;
     transaction.remove_collection(bucket_,
                                   recursive_ ? Contents::kRemoved : Contents::kMustBeEmpty);
-    const Result<Lsn> committed = store.commit(std::move(transaction));
+    const Result<Lsn> committed = [&] {
+      Progress progress(session.out(), session.clock(), "bucket rm", 0);
+      const Ticking ticking(progress, session.executor());
+      return store.commit(std::move(transaction));
+    }();
     if (!committed.ok()) {
       const Error& error = committed.error();
       return error.code == ErrorCode::kNotEmpty ? not_empty(session, store, error) : error;

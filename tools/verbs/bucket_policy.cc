@@ -6,7 +6,9 @@
 
 #include "base/units.h"
 #include "tools/cli/collection_settings.h"
+#include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -118,13 +120,15 @@ class BucketStat final : public Verb {
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(bucket_, session.name(bucket_));
     return session.with_store(Access::kReadOnly,
-                              [&](Store& store) { return show(session.out(), store); });
+                              [&](Store& store) { return show(session, store); });
   }
 
  private:
-  Result<int> show(Output& out, Store& store) const {
+  Result<int> show(Session& session, Store& store) const {
+    Output& out = session.out();
     HEXAD_TRY_ASSIGN(const CollectionInfo info, store.collection(bucket_));
-    HEXAD_TRY_ASSIGN(const CollectionUsage usage, store.collection_usage(bucket_));
+    if (interrupted()) return interrupted_error();
+    HEXAD_TRY_ASSIGN(const CollectionUsage usage, count(session, store));
     if (out.json()) {
       Json object;
       set_name(object, "name", info.name);
@@ -153,6 +157,13 @@ class BucketStat final : public Verb {
     }
     out.write(text);
     return kExitOk;
+  }
+
+  // The store does not say how far it is.
+  Result<CollectionUsage> count(Session& session, Store& store) const {
+    Progress progress(session.out(), session.clock(), "bucket stat", 0);
+    const Ticking ticking(progress, session.executor());
+    return store.collection_usage(bucket_);
   }
 
   std::string bucket_;

@@ -10,6 +10,7 @@ namespace {
 class Cp final : public FromToVerb {
   const char* help_of_to() const override { return "Name of the copy"; }
   const char* done() const override { return "copied"; }
+  const char* label() const override { return "cp"; }
   void add(Transaction& transaction, const Names& names, bool replace) const override {
     if (!replace) transaction.expect_absent(names.to_collection, names.to);
     transaction.clone(names.collection, names.from, names.to_collection, names.to);

@@ -7,6 +7,8 @@
 #include "base/bytes.h"
 #include "base/units.h"
 #include "io/lines/process_info.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/drain_text.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
@@ -165,7 +167,7 @@ class Df final : public Verb {
       if (arguments_->given("--object-size")) {
         HEXAD_TRY_ASSIGN(room, pool.room_for(object_size_));
       }
-      HEXAD_TRY_ASSIGN(const SpaceUsage space, pool.space());
+      HEXAD_TRY_ASSIGN(const SpaceUsage space, count(session, pool));
       HEXAD_TRY_ASSIGN(const StoreStatus status, pool.status());
       if (session.out().json()) {
         Json object = as_json(space, status);
@@ -180,6 +182,14 @@ class Df final : public Verb {
   }
 
  private:
+  // A walk over all objects, which does not say how far it is.
+  static Result<SpaceUsage> count(Session& session, PoolView& pool) {
+    if (interrupted()) return interrupted_error();
+    Progress progress(session.out(), session.clock(), "df", 0);
+    const Ticking ticking(progress, session.executor());
+    return pool.space();
+  }
+
   Arguments* arguments_ = nullptr;
   std::uint64_t object_size_ = 0;
 };

@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
+
 namespace hexad::tools {
 
 void FromToVerb::declare(Arguments& arguments) {
@@ -22,8 +25,7 @@ Result<int> FromToVerb::run(Session& session) {
   names_.collection = session.collection();
   if (!arguments_->given("--to-collection")) names_.to_collection = names_.collection;
   HEXAD_TRY(check(session.out()));
-  return session.with_store(Access::kReadWrite,
-                            [&](Store& store) { return commit(session, store); });
+  return session.with_store(Access::kReadWrite, [&](Store& store) { return work(session, store); });
 }
 
 Status FromToVerb::check(const Output& out) const {
@@ -54,12 +56,13 @@ Status FromToVerb::check(const Output& out) const {
   return {};
 }
 
-Result<std::vector<FromToVerb::Names>> FromToVerb::objects(Store& store) const {
+Result<std::vector<FromToVerb::Names>> FromToVerb::objects(Store& store, Progress& progress) const {
   if (!directory()) return std::vector<Names>{names_};
   std::vector<Names> found;
   std::set<std::string> targets;
   ListOptions options{names_.from, "", "", kMaxListPage};
   for (;;) {
+    if (interrupted()) return interrupted_error();
     HEXAD_TRY_ASSIGN(const ListPage page, store.list(names_.collection, options));
     for (const ListEntry& entry : page.entries) {
       Names names = names_;
@@ -68,6 +71,7 @@ Result<std::vector<FromToVerb::Names>> FromToVerb::objects(Store& store) const {
       targets.insert(names.to);
       found.push_back(std::move(names));
     }
+    progress.advance(0, page.entries.size());
     if (!page.next) break;
     options.start_after = *page.next;
   }
@@ -110,33 +114,47 @@ Error FromToVerb::explained(Error error, Store& store, const std::vector<Names>&
   return error;
 }
 
-Result<int> FromToVerb::commit(Session& session, Store& store) {
-  HEXAD_TRY_ASSIGN(const std::vector<Names> objects, this->objects(store));
+Result<int> FromToVerb::work(Session& session, Store& store) {
+  std::vector<Names> objects;
   bool replaced = false;
+  const Result<Lsn> committed = commit(session, store, objects, replaced);
+  if (!committed.ok()) {
+    return explained(committed.error(), store, objects);
+  }
+  tell(session.out(), *committed, objects.size(), replaced);
+  return kExitOk;
+}
+
+Result<Lsn> FromToVerb::commit(Session& session, Store& store, std::vector<Names>& objects,
+                               bool& replaced) {
+  Progress progress(session.out(), session.clock(), label(), 0);
+  HEXAD_TRY_ASSIGN(objects, this->objects(store, progress));
   Transaction transaction;
   for (const Names& names : objects) {
+    if (interrupted()) return interrupted_error();
     if (force_ && !replaced) {
       HEXAD_TRY_ASSIGN(replaced, store.exists(names.to_collection, names.to));
     }
     add(transaction, names, force_);
   }
-  const Result<Lsn> committed = store.commit(std::move(transaction));
-  if (!committed.ok()) return explained(committed.error(), store, objects);
-  if (session.out().json()) {
+  const Ticking ticking(progress, session.executor());
+  return store.commit(std::move(transaction));
+}
+
+void FromToVerb::tell(Output& out, Lsn version, std::size_t objects, bool replaced) const {
+  if (out.json()) {
     Json result;
     set_name(result, "from", names_.from);
     set_name(result, "name", names_.to);
-    result["version"] = *committed;
+    result["version"] = version;
     result["replaced"] = replaced;
-    if (directory()) result["objects"] = objects.size();
-    session.out().object(result);
+    if (directory()) result["objects"] = objects;
+    out.object(result);
   }
   const char* end = !replaced ? "" : directory() ? ", replacing some" : ", which is replaced";
-  session.out().note(fmt::format("{} {} to {}{}{}", done(), shown_name(session.out(), names_.from),
-                                 shown_name(session.out(), names_.to),
-                                 directory() ? fmt::format(", {} objects", objects.size()) : "",
-                                 end));
-  return kExitOk;
+  out.note(fmt::format("{} {} to {}{}{}", done(), shown_name(out, names_.from),
+                       shown_name(out, names_.to),
+                       directory() ? fmt::format(", {} objects", objects) : "", end));
 }
 
 }  // namespace hexad::tools

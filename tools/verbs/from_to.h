@@ -9,6 +9,8 @@
 
 namespace hexad::tools {
 
+class Progress;
+
 class FromToVerb : public Verb {
  public:
   void declare(Arguments& arguments) final;
@@ -25,6 +27,8 @@ class FromToVerb : public Verb {
   virtual const char* help_of_to() const = 0;
   // "copied", "renamed".
   virtual const char* done() const = 0;
+  // Of the progress: the verb.
+  virtual const char* label() const = 0;
   // What one object takes; the transaction has to be refused if `to` exists and may not be
   // replaced.
   virtual void add(Transaction& transaction, const Names& names, bool replace) const = 0;
@@ -36,8 +40,11 @@ class FromToVerb : public Verb {
   // place.
   Status check(const Output& out) const;
   // The objects that go: FROM, or all whose names begin with it.
-  Result<std::vector<Names>> objects(Store& store) const;
-  Result<int> commit(Session& session, Store& store);
+  Result<std::vector<Names>> objects(Store& store, Progress& progress) const;
+  Result<int> work(Session& session, Store& store);
+  // All of them in one transaction. `objects` become those, `replaced` whether any is replaced.
+  Result<Lsn> commit(Session& session, Store& store, std::vector<Names>& objects, bool& replaced);
+  void tell(Output& out, Lsn version, std::size_t objects, bool replaced) const;
   // `objects`: what was to be moved or copied.
   Error explained(Error error, Store& store, const std::vector<Names>& objects) const;
 

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/drain_text.h"
 #include "tools/verbs/verbs.h"
 
@@ -89,6 +90,8 @@ class Wait final : public Verb {
     HEXAD_TRY(parse());
     began_ = session.clock().now();
     OpenView pool;
+    Progress progress(session.out(), session.clock(), "wait", 0);
+    Left bytes;
     for (;;) {
       HEXAD_TRY_ASSIGN(const State state, look(session, pool));
       const std::string word = session.pool().word();
@@ -106,12 +109,27 @@ class Wait final : public Verb {
         return Error{ErrorCode::kBusy, fmt::format("{}, after {:.1f} s of waiting", left, waited),
                      "It goes on; wait again, or for longer."};
       }
+      show(bytes_left(state), bytes, progress);
       session.executor().sleep_for(kStep);
       if (interrupted()) return interrupted_error();
     }
   }
 
  private:
+  // How many bytes were left at most, and how many of them are known to be done.
+  struct Left {
+    std::uint64_t most = 0;
+    std::uint64_t told = 0;
+  };
+
+  static void show(std::uint64_t left, Left& known, Progress& progress) {
+    known.most = std::max(known.most, left);
+    progress.set_total(known.most);
+    const std::uint64_t done = known.most - left;
+    progress.advance(done - std::min(done, known.told));
+    known.told = std::max(known.told, done);
+  }
+
   Status parse() {
     rebuild_ = for_.empty();
     scrub_ = for_.empty();
@@ -205,6 +223,26 @@ class Wait final : public Verb {
       add(left, fmt::format("a scrub is paused at {} of about {}",
                             format_size(state.scrub->report.bytes_checked),
                             format_size(state.scrub->report.bytes_expected)));
+    }
+    return left;
+  }
+
+  // Of what is waited for, as far as it is known in bytes.
+  std::uint64_t bytes_left(const State& state) const {
+    std::uint64_t left = 0;
+    for (const DeviceStatus& device : state.status.devices) {
+      if (rebuild_ || clean_) left += device.missing_bytes;
+      if (drain_ && has_slabs_to_move(device) && device.slabs > 0) {
+        left += device.slabs_used * (device.size / device.slabs);
+      }
+    }
+    if (!scrub_) return left;
+    for (const JobStatus& job : state.status.jobs) {
+      if (job.name == "scrub" && job.running) left += job.total - std::min(job.total, job.done);
+    }
+    if (state.scrub.has_value() && state.scrub->paused) {
+      const ScrubReport& report = state.scrub->report;
+      left += report.bytes_expected - std::min(report.bytes_expected, report.bytes_checked);
     }
     return left;
   }
