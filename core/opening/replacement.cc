@@ -28,8 +28,7 @@ Result<Member*> find_member(const Replacement& replacement, Assignment& assignme
     if (member.role != alloc::DeviceRole::kData) {
       return refuse(name_of(member) + " is a fast device, which an opening does not replace",
                     "Its log is kept on the data devices meanwhile. hexad device replace POOL " +
-                        std::to_string(member.id) +
-                        " NEW gives it another directory.");
+                        std::to_string(member.id) + " NEW gives it another directory.");
     }
     if (member.device != nullptr && member.path != replacement.path &&
         (member.returning || member.behind)) {

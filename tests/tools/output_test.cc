@@ -49,6 +49,38 @@ TEST_CASE("output: notes are for people, warnings for all but the quiet, errors 
   CHECK(text.err == error);
 }
 
+TEST_CASE("output: commands in what it says have the pool, data and names stay as they are") {
+  const std::string command = "hexad fsck POOL";
+  const std::string typed = "hexad fsck '/a pool'";
+  const auto use = [&](Output& output) {
+    output.name_pool("'/a pool'");
+    output.write(command + "\n");
+    output.write(output.typed(command) + "\n");
+    output.note(command);
+    output.warn(command);
+    output.error({ErrorCode::kIo, "m", command});
+  };
+  Said text = said(Style::kText, Verbosity::kNormal, use);
+  CHECK(text.out == command + "\n" + typed + "\n" + typed + "\n");
+  CHECK(text.err == "hexad: " + typed + "\nhexad: m\n  hint: " + typed + "\n");
+
+  text = said(Style::kJson, Verbosity::kNormal, [&](Output& output) {
+    output.name_pool("/pool");
+    output.keep_warnings({command});
+    output.object(Json{{"name", command},
+                       {"notes", {command}},
+                       {"devices", {{{"path", command}, {"detail", command}}}},
+                       {"error", error_json({ErrorCode::kIo, "m", command})}});
+  });
+  const Json object = Json::parse(text.out);
+  CHECK(object["name"] == command);
+  CHECK(object["notes"][0] == "hexad fsck /pool");
+  CHECK(object["devices"][0]["path"] == command);
+  CHECK(object["devices"][0]["detail"] == "hexad fsck /pool");
+  CHECK(object["error"]["hint"] == "hexad fsck /pool");
+  CHECK(object["warnings"][0] == "hexad fsck /pool");
+}
+
 TEST_CASE("output: with json there is one object on standard output, of the result or the error") {
   Said text = said(Style::kJson, Verbosity::kNormal, [](Output& output) {
     output.note("done");

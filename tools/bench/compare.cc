@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 Error wrong(const std::string& what) {
   return Error{ErrorCode::kInvalidArgument, what,
                "Give the bench.json of ./run bench, a --json file of one of its programs, or lines "
-               "of hexad bench run --json."};
+               "of hexad bench run POOL --json."};
 }
 
 std::string text_of(const Json& object, const char* key) {
@@ -83,7 +83,7 @@ Result<std::vector<Series>> series_of_lines(std::string_view text) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const Json run = Json::parse(line, nullptr, false);
     if (!run.is_object() || text_of(run, "rw").empty()) {
-      return wrong("a line is no result of hexad bench run --json");
+      return wrong("a line is no result of hexad bench run POOL --json");
     }
     const auto rate = run.find("ops_per_s");
     if (rate == run.end() || !counts(*rate)) continue;

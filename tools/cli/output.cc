@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/file.h"
@@ -17,6 +19,25 @@ constexpr std::size_t kBufferBytes = 64 << 10;
 std::string dump(const Json& object, bool pretty) {
   // Text from paths and messages may hold any bytes; a replacement character beats an exception.
   return object.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Of an object of --json what are sentences, in which commands may be: names are never changed.
+constexpr std::array<std::string_view, 14> kSentences = {
+    "command", "detail",  "failure", "hint",   "in_use",           "message",  "notes",
+    "problem", "purpose", "reason",  "remedy", "read_only_reason", "warnings", "why",
+};
+
+void fill_in(Json& value, bool sentence, const CommandWords& words) {
+  if (value.is_string() && sentence) {
+    value = with_words(value.get_ref<const std::string&>(), words);
+  } else if (value.is_array()) {
+    for (Json& one : value) fill_in(one, sentence, words);
+  } else if (value.is_object()) {
+    for (const auto& [key, one] : value.items()) {
+      const bool known = std::find(kSentences.begin(), kSentences.end(), key) != kSentences.end();
+      fill_in(one, known, words);
+    }
+  }
 }
 
 }  // namespace
@@ -37,7 +58,7 @@ void Output::flush() {
 
 void Output::note(std::string_view text) {
   if (json() || quiet()) return;
-  const std::string line = std::string(text) + "\n";
+  const std::string line = typed(text) + "\n";
   if (stdout_reserved_) {
     write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
   } else {
@@ -50,7 +71,7 @@ void Output::warn(std::string_view text) {
 }
 
 void Output::alarm(std::string_view text) {
-  const std::string line = fmt::format("hexad: {}\n", text);
+  const std::string line = fmt::format("hexad: {}\n", typed(text));
   write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
 }
 
@@ -62,7 +83,8 @@ void Output::interrupted() {
               {"hint", "What was reported as stored stays stored."}});
 }
 
-void Output::report(const Json& error) {
+void Output::report(Json error) {
+  fill_in(error, false, words_);
   std::string text = fmt::format("hexad: {}\n", error["message"].get<std::string>());
   const std::string hint = error["hint"].get<std::string>();
   if (!hint.empty()) text += fmt::format("  hint: {}\n", hint);
@@ -85,6 +107,7 @@ void Output::object(const Json& object, bool pretty) {
   object_written_ = true;
   Json told = object;
   if (!warnings_.empty() && !told.contains("warnings")) told["warnings"] = warnings_;
+  fill_in(told, false, words_);
   if (notes_ != nullptr) told.update(*notes_);
   const std::string text = dump(told, pretty);
   if (stdout_reserved_) {

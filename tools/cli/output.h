@@ -7,9 +7,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "tools/cli/commands.h"
 
 namespace hexad::tools {
 
@@ -30,6 +32,13 @@ class Output {
   bool quiet() const { return verbosity_ == Verbosity::kQuiet; }
   // Whether standard output is a terminal.
   bool terminal() const { return terminal_; }
+
+  // What stands for POOL and the like in commands of everything that is said from now on, but for
+  // write(), which has data.
+  void name_pool(std::string word) { words_.pool = std::move(word); }
+  void name_bucket(std::string word) { words_.bucket = std::move(word); }
+  // The text, its commands with these words.
+  std::string typed(std::string_view text) const { return with_words(text, words_); }
 
   // To standard output, buffered. A failure is kept for finish().
   void write(std::string_view text);
@@ -62,7 +71,7 @@ class Output {
   Status finish();
 
  private:
-  void report(const Json& error);
+  void report(Json error);
   void flush();
 
   Style style_;
@@ -70,6 +79,7 @@ class Output {
   bool terminal_;
   bool stdout_reserved_ = false;
   bool object_written_ = false;
+  CommandWords words_;
   std::string buffer_;
   std::vector<std::string> warnings_;
   std::unique_ptr<Json> notes_;  // an object; null: none

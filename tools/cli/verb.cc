@@ -43,7 +43,10 @@ Session::Session(CommonOptions common, PoolArguments pool)
       pool_(std::move(pool)),
       out_(common_.json ? Style::kJson : Style::kText,
            common_.quiet ? Verbosity::kQuiet : Verbosity::kNormal),
-      executor_(io::make_thread_executor(1)) {}
+      executor_(io::make_thread_executor(1)) {
+  if (!pool_.directory.empty()) out_.name_pool(pool_.word());
+  out_.name_bucket(shell_word(common_.collection));
+}
 
 Result<Store> Session::open(Access access, RuntimeOptions options) {
   return open(access, options, nullptr);
@@ -286,6 +289,11 @@ Result<int> Session::with_view(const std::function<Result<int>(PoolView&)>& work
   if (opened.store == nullptr) return work(*opened.view);
   return work_with(*opened.store, Access::kReadOnly,
                    [&](Store&) -> Result<int> { return work(*opened.view); });
+}
+
+std::string Session::collection_option() const {
+  const bool said = collection() != kDefaultCollection;
+  return said ? " --collection " + shell_word(collection()) : "";
 }
 
 Result<std::string> Session::name(const std::string& typed) const {

@@ -104,6 +104,8 @@ class Session {
   Status when_free(double wait_seconds, const std::function<Status()>& attempt);
   // Whether a store has been opened for writing. Any thread.
   bool writing() const { return writing_.load(); }
+  // For commands in hints: " --collection NAME", or nothing for the one that is the default.
+  std::string collection_option() const;
   // The object name that the user typed: decoded when --name-b64 was given.
   Result<std::string> name(const std::string& typed) const;
 

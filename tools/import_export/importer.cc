@@ -447,8 +447,9 @@ Status Importer::delete_gone(const std::string& directory) {
     return Error{ErrorCode::kInvalidArgument,
                  "the directory is empty: --delete would remove every object under the prefix",
                  "Check that what belongs there is mounted. To remove the objects: hexad rm " +
-                     session_.pool().word() +
-                     (prefix_.empty() ? " --all" : " --prefix " + shell_word(prefix_))};
+                     session_.pool().word() + " " +
+                     (prefix_.empty() ? "--all" : "--prefix " + shell_word(prefix_)) +
+                     session_.collection_option()};
   }
   const Fd root(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return system_error(errno, directory, "cannot open the directory");

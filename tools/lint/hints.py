@@ -3,7 +3,8 @@
 
 Every text of the C++ and Python sources is looked at, with those that stand beside it as one: what
 says "hexad VERB" has to name a verb of tools/verbs/table.cc, and a --option one that this verb takes
-or, where the text names no verb, one that some verb takes.
+or, where the text names no verb, one that some verb takes. Behind a verb that works on a pool stands POOL,
+which the command line replaces by what it was given (tools/cli/commands.h), or what is put in.
 """
 
 import re
@@ -12,6 +13,8 @@ import sys
 
 # What follows the name of the program in texts that are no commands.
 NOUNS = {"pool", "store", "device", "mapping", "transaction", "that"}
+# The first line of a file.
+NO_COMMANDS = {'"hexad export record 1"'}
 # Of the programs that this tree consists of besides the command line, and of others.
 FOREIGN_OPTIONS = {"--version", "--help"}
 SOURCES = tuple(
@@ -23,6 +26,8 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = re.compile(rf"{LITERAL}(?:\s*(?:\n\s*)?f?{LITERAL})*")
 COMMENT = re.compile(rf"({LITERAL})|//[^\n]*")
 COMMAND = re.compile(r"\bhexad ((?!-)[a-z]+(?:-[a-z]+)*)(?: ([a-z]+(?:-[a-z]+)*))?")
+# POOL, the new pool that the reader is to make, an example's, or what the program puts there.
+POOL = re.compile(r' (?:POOL|NEW|/pool|--help|\{|"$)')
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 DECLARED = re.compile(
     r"\b(?:arguments|app)\s*\.\s*"
@@ -45,7 +50,7 @@ def options_in(text):
 
 
 def verbs_and_options(paths):
-    """The options of each verb. A verb's are in the file that makes it, or what that declares by."""
+    """The options of each verb, and which of them work on a pool. A verb's are in the file that makes it, or what that declares by."""
     table = VERB.findall(read("tools/verbs/table.cc"))
     everywhere = options_in(read("tools/cli/verb.cc")) | FOREIGN_OPTIONS
     pool = options_in(read("tools/cli/command_line.cc"))
@@ -57,19 +62,23 @@ def verbs_and_options(paths):
     # Declares them from a table.
     shared |= set(re.findall(r'"(--[a-z-]+)"', texts["tools/cli/collection_settings.cc"]))
     verbs = {}
+    of_pools = {name for name, use, _ in table if use == "kRequired"}
     for name, use, maker in table:
         (maker_file,) = [p for p, text in texts.items()
                          if p.endswith(".cc") and f"Verb> {maker}() {{" in text]
         verbs[name] = everywhere | options_in(texts[maker_file]) | shared
         if use == "kRequired":
             verbs[name] |= pool
-    return verbs
+    return verbs, of_pools
 
 
-def problems(text, verbs):
+def problems(text, verbs, of_pools):
+    if text in NO_COMMANDS:
+        return
     firsts = {name.split()[0] for name in verbs}
     named = []
-    for first, second in COMMAND.findall(text):
+    for command in COMMAND.finditer(text):
+        first, second = command.groups()
         if first not in firsts:
             if first not in NOUNS:
                 yield f"'hexad {first}' is no verb"
@@ -79,7 +88,10 @@ def problems(text, verbs):
             if second or first not in NOUNS:
                 yield f"'hexad {whole}' is no verb"
             continue
-        named.append(first if first in verbs else whole)
+        named.append(whole if whole in verbs else first)
+        end = command.end() if whole in verbs else command.end(1)
+        if named[-1] in of_pools and not POOL.match(text, end):
+            yield f"no POOL behind 'hexad {named[-1]}'"
     for option in OPTION.findall(text):
         takers = named or verbs
         if not any(option in verbs[verb] for verb in takers):
@@ -90,7 +102,7 @@ def main():
     listing = subprocess.run(["tools/lint/sources.sh", "*.cc", "*.h", "*.py"], check=True,
                              capture_output=True, text=True)
     paths = [path for path in listing.stdout.split() if path.startswith(SOURCES)]
-    verbs = verbs_and_options(paths)
+    verbs, of_pools = verbs_and_options(paths)
     found = checked = 0
     for path in paths:
         source = read(path)
@@ -101,7 +113,7 @@ def main():
         for text in TEXT.finditer(source):
             joined = "".join(re.findall(LITERAL, text[0])).replace('""', "")
             checked += bool(COMMAND.search(joined) or OPTION.search(joined))
-            for what in problems(joined, verbs):
+            for what in problems(joined, verbs, of_pools):
                 print(f"{path}: {what}: {joined}")
                 found += 1
     if checked < 50:

@@ -104,8 +104,8 @@ class AttrGet final : public AttrVerb {
       return Error{ErrorCode::kNotFound,
                    fmt::format("object {} has no attribute {}", display_name(name()),
                                display_name(attribute_)),
-                   fmt::format("What it has: hexad attr ls {} {}", session.pool().word(),
-                               shell_word(name()))};
+                   fmt::format("What it has: hexad attr ls {} {}{}", session.pool().word(),
+                               shell_word(name()), session.collection_option())};
     }
     if (session.out().json()) {
       Json result;
@@ -142,7 +142,7 @@ class AttrSet final : public AttrVerb {
       return Error{ErrorCode::kTooBig,
                    "standard input has more than " + format_size(kMaxAttributeBytes) +
                        ", the most that an object's attributes have together",
-                   "Store it as an object of its own: hexad put"};
+                   "Store it as an object of its own: hexad put POOL NAME FILE"};
     }
     value_ = as_text(ByteView(bytes).first(count));
     return {};

@@ -31,6 +31,7 @@ class BucketCreate final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(bucket_, session.name(bucket_));
+    session.out().name_bucket(shell_word(bucket_));
     HEXAD_TRY(settings_.check());
     return session.with_store(Access::kReadWrite,
                               [&](Store& store) { return create(session, store); });
@@ -84,6 +85,7 @@ class BucketRm final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(bucket_, session.name(bucket_));
+    session.out().name_bucket(shell_word(bucket_));
     return session.with_store(Access::kReadWrite,
                               [&](Store& store) { return remove(session, store); });
   }

@@ -71,6 +71,7 @@ class BucketPolicy final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(bucket_, session.name(bucket_));
+    session.out().name_bucket(shell_word(bucket_));
     HEXAD_TRY(settings_.check());
     const bool changes = settings_.has_policy() || settings_.has_quota();
     return session.with_store(changes ? Access::kReadWrite : Access::kReadOnly,
@@ -119,6 +120,7 @@ class BucketStat final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(bucket_, session.name(bucket_));
+    session.out().name_bucket(shell_word(bucket_));
     return session.with_store(Access::kReadOnly,
                               [&](Store& store) { return show(session, store); });
   }

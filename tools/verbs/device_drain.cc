@@ -19,7 +19,7 @@ constexpr io::Nanos kStep = 200'000'000;  // between two looks at what another p
 
 Error no_device(DeviceId id) {
   return Error{ErrorCode::kNotFound, "the pool has no device " + std::to_string(id),
-               "hexad device ls shows those that it has."};
+               "hexad device ls POOL shows those that it has."};
 }
 
 // Of a pool that this process has. Interrupted, the store goes on with it at its next opening.

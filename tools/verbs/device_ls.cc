@@ -55,7 +55,7 @@ class DeviceLs final : public Verb {
       if (const std::string last = describe_completion(device.last_completion); !last.empty()) {
         line += "; " + last;
       }
-      if (!session.out().json()) session.out().write(line + "\n");
+      if (!session.out().json()) session.out().write(session.out().typed(line) + "\n");
     }
     if (session.out().json()) session.out().object(Json{{"devices", devices}});
     return kExitOk;
@@ -98,7 +98,7 @@ class DeviceClearErrors final : public Verb {
                       [id](const DeviceStatus& one) { return one.id == id && !one.role.empty(); });
       if (!known) {
         return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
-                     "hexad device ls names those that it has."};
+                     "hexad device ls POOL names those that it has."};
       }
     }
     for (const DeviceId id : ids) HEXAD_TRY(holder.clear_device_errors(id));

@@ -105,7 +105,7 @@ class Doctor final : public Verb {
     if (session.out().json()) {
       session.out().object(as_json(facts, advice));
     } else {
-      session.out().write(as_text(facts, advice));
+      session.out().write(session.out().typed(as_text(facts, advice)));
     }
     if (facts.error.has_value() && facts.error->code != ErrorCode::kBusy) {
       return exit_code(facts.error->code);

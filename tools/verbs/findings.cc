@@ -16,8 +16,8 @@ Json findings_as_json(const std::vector<Finding>& findings) {
 
 void print_findings(Output& out, const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
-    out.write(fmt::format("{}: {}{}\n", finding.subject, finding.problem,
-                          finding.repaired ? " (repaired)" : ""));
+    out.write(out.typed(fmt::format("{}: {}{}\n", finding.subject, finding.problem,
+                                    finding.repaired ? " (repaired)" : "")));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
 #include "tools/cli/progress.h"
 
 namespace hexad::tools {
@@ -119,6 +120,9 @@ Result<int> FromToVerb::work(Session& session, Store& store) {
   bool replaced = false;
   const Result<Lsn> committed = commit(session, store, objects, replaced);
   if (!committed.ok()) {
+    const bool no_target = committed.error().code == ErrorCode::kNotFound &&
+                           !store.collection(names_.to_collection).ok();
+    if (no_target) session.out().name_bucket(shell_word(names_.to_collection));
     return explained(committed.error(), store, objects);
   }
   tell(session.out(), *committed, objects.size(), replaced);

@@ -102,6 +102,7 @@ class Ls final : public Verb {
     Json tail;
     if (!failed.ok()) {
       tail["error"] = error_json(failed.error());
+      tail["error"]["hint"] = out.typed(failed.error().hint);
     } else if (next) {
       set_name(tail, "next", *next);
     } else {

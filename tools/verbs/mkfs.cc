@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "tools/cli/file.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
 #include "tools/cli/progress.h"
 #include "tools/verbs/pool_paths.h"
 #include "tools/verbs/verbs.h"
@@ -87,6 +88,7 @@ class Mkfs final : public Verb {
   }
 
   Result<int> run(Session& session) override {
+    session.out().name_pool(shell_word(pool_));
     HEXAD_TRY_ASSIGN(FormatOptions options, format_options());
     HEXAD_TRY(refuse_existing());
     NewDirectories made;

@@ -197,11 +197,8 @@ class Put final : public Verb {
 
   Error explained(Session& session, Error error) const {
     if (error.code != ErrorCode::kConflict) return error;
-    error.hint = fmt::format("Nothing was stored. What is there: hexad stat {} {}",
-                             session.pool().word(), shell_word(name_));
-    if (session.collection() != kDefaultCollection) {
-      error.hint += " --collection " + shell_word(session.collection());
-    }
+    error.hint = fmt::format("Nothing was stored. What is there: hexad stat {} {}{}",
+                             session.pool().word(), shell_word(name_), session.collection_option());
     return error;
   }
 

@@ -24,12 +24,20 @@ Json as_json(const ScrubReport& report) {
               {"next", report.next.empty() ? Json(nullptr) : Json(report.next)}};
 }
 
-void print(Output& out, const ScrubReport& report) {
+// Where an unfinished pass goes on. Nothing where `report` is of a whole one.
+void tell_next(Session& session, const ScrubReport& report) {
+  if (report.next.empty()) return;
+  session.out().note(
+      fmt::format("to go on: hexad scrub {} --from {}", session.pool().word(), report.next));
+}
+
+void print(Session& session, const ScrubReport& report) {
+  Output& out = session.out();
   print_findings(out, report.findings);
   out.note(fmt::format("{} errors, {} repaired; checked {} stripes, {}", report.errors(),
                        report.findings.size() - report.errors(), report.stripes_checked,
                        format_size(report.bytes_checked)));
-  if (!report.next.empty()) out.note(fmt::format("to go on: --from {}", report.next));
+  tell_next(session, report);
 }
 
 constexpr io::Nanos kStep = 200'000'000;  // between two looks at a scrub that goes on elsewhere
@@ -58,8 +66,8 @@ Result<int> show(Session& session, const core::ControlScrub& scrub) {
         unfinished ? " of about " + format_size(scrub.report.bytes_expected) : ""));
     if (scrub.paused) {
       out.note(fmt::format("to go on: hexad scrub resume {}", session.pool().word()));
-    } else if (!scrub.running && !scrub.report.next.empty()) {
-      out.note(fmt::format("to go on: --from {}", scrub.report.next));
+    } else if (!scrub.running) {
+      tell_next(session, scrub.report);
     }
     if (!scrub.failure.empty()) out.note("it ended early: " + scrub.failure);
   }
@@ -80,8 +88,8 @@ Result<core::ControlScrub> look_again(Session& session, const core::ControlClien
   if (error.code != ErrorCode::kBusy) return error;
   if (!session.out().json()) print_findings(session.out(), before.report.findings);
   const std::string& next = before.report.next;
-  error.hint = fmt::format("To go on where it was: hexad scrub {}{}", session.pool().word(),
-                           next.empty() ? "" : " --from " + next);
+  error.hint = fmt::format("To go on where it was: hexad scrub {}", session.pool().word());
+  if (!next.empty()) error.hint += " --from " + next;
   return error;
 }
 
@@ -121,7 +129,7 @@ class Scrub final : public Verb {
       if (session.out().json()) {
         session.out().object(as_json(report));
       } else {
-        print(session.out(), report);
+        print(session, report);
       }
       if (interrupted()) return interrupted_error();
       return report.errors() > 0 ? kExitDamaged : kExitOk;

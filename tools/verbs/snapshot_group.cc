@@ -36,7 +36,7 @@ Result<PoolDescription> all_images(Session& session) {
         fmt::format("{} of the pool is not among the devices that are named and used, and a "
                     "snapshot without would not open",
                     which),
-        "Name all of its devices; what is wrong with those that it has: hexad device ls."};
+        "Name all of its devices; what is wrong with those that it has: hexad device ls POOL."};
   }
   session.out().warn(which + " of the pool is not used, and will not be in the snapshot");
   return pool;

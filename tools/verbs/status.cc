@@ -125,7 +125,7 @@ std::string status_text(const StoreStatus& status) {
                         status.parity_cells == 0 ? ", and there is no parity: each is needed" : "");
   }
   if (status.damaged_blobs > 0) {
-    text += fmt::format("damage  bytes of {} stored piece{} are lost: hexad damage ls\n",
+    text += fmt::format("damage  bytes of {} stored piece{} are lost: hexad damage ls POOL\n",
                         status.damaged_blobs, status.damaged_blobs == 1 ? "" : "s");
   }
   if (status.log_size == 0) {  // from the roots alone
@@ -160,7 +160,7 @@ class StatusVerb final : public Verb {
     if (session.out().json()) {
       session.out().object(status_json(status));
     } else {
-      session.out().write(status_text(status));
+      session.out().write(session.out().typed(status_text(status)));
     }
     HEXAD_TRY(pool->close());
     if (status.health == Health::kDamaged) return kExitDamaged;
@@ -181,7 +181,7 @@ class StatusVerb final : public Verb {
       object["error"] = error_json(error);
       out.object(object);
     } else {
-      out.write(status_text(*inspected));
+      out.write(out.typed(status_text(*inspected)));
     }
     out.error(error);
     return kExitUnavailable;
@@ -197,7 +197,7 @@ class StatusVerb final : public Verb {
       object["in_use"] = error.message;
       out.object(object);
     } else {
-      out.write(status_text(status));
+      out.write(out.typed(status_text(status)));
     }
     return status.health == Health::kUnavailable ? kExitUnavailable : kExitOk;
   }

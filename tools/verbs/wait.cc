@@ -100,10 +100,11 @@ class Wait final : public Verb {
       const std::string left = what_is_left(state);
       if (left.empty()) return done(session, waited);
       if (pool.store != nullptr) {
-        const char* const verb = is_behind(state.status) ? "catch-up" : "move";
         return Error{ErrorCode::kUnavailable,
                      left + ", and nobody has the pool open who would go on with it",
-                     fmt::format("hexad device {} {} does it.", verb, word)};
+                     is_behind(state.status)
+                         ? fmt::format("hexad device catch-up {} does it.", word)
+                         : fmt::format("hexad device move {} does it.", word)};
       }
       if (timeout_ >= 0 && waited >= timeout_) {
         return Error{ErrorCode::kBusy, fmt::format("{}, after {:.1f} s of waiting", left, waited),
