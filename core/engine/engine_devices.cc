@@ -203,14 +203,10 @@ Status Engine::check_empty(DeviceId id) {
   const Space::Slabs slabs = space().slabs(id);
   const std::uint64_t slots = space().slots_on(id);
   if (slots > 0) {
-    const bool draining = parts_.members->is_draining(id);
     return Error{ErrorCode::kUnavailable,
                  describe_device(id) + " still holds " + format_size(space().used_bytes(id)) +
                      " in " + count_of(slots, "slab"),
-                 draining
-                     ? "Wait until they have been moved: hexad wait POOL --for drain says when."
-                     : "Drain it first, hexad device drain POOL " + std::to_string(id) +
-                           ", and wait until it is empty."};
+                 "Wait until they have been moved: hexad wait POOL --for drain says when."};
   }
   if (slabs.used == 0) return {};
   return Error{ErrorCode::kUnavailable,
@@ -245,6 +241,11 @@ Status Engine::remove_device(DeviceId id) {
     const io::Lock no_zones(zone_mutex_);
     members.set_draining(id, true);
     removed = check_empty(id);
+    if (!removed.ok() && !was_draining) {
+      removed = Error{removed.error().code, removed.error().message,
+                      "Drain it first, hexad device drain POOL " + std::to_string(id) +
+                          ", and wait until it is empty."};
+    }
   }
   if (removed.ok()) removed = settle_whole();
   if (removed.ok()) removed = still_open();
