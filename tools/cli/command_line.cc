@@ -145,9 +145,11 @@ int report_failure(const VerbEntry& entry, Output& out, Error error) {
 [[noreturn]] void end_now(bool may_have_written) {
   const std::string_view hint =
       may_have_written
-          ? "It was still waiting for a device. What was reported as stored stays stored; "
-            "whether the last change was made shows when you look at it."
-          : "It was still waiting for a device. Nothing was changed in the pool.";
+          ? "It was in a step that nothing cuts short, or waiting for a device. What was reported "
+            "as stored stays stored; whether the last change was made shows when you look at it."
+          : "It was in a step that nothing cuts short, or waiting for a device. Nothing was "
+            "changed "
+            "in the pool.";
   const std::string text = fmt::format("hexad: interrupted\n  hint: {}\n", hint);
   write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
   _exit(kExitInterrupted);
