@@ -235,12 +235,15 @@ Status RbdDevice::lock(const RbdAddress& address) {
                  name_ + ": the image has no exclusive lock, which keeps a second writer away",
                  "rbd feature enable " + image_name(address) + " exclusive-lock"};
   }
+  const std::uint64_t self = library().rados_get_instance_id(pool_->cluster()->handle());
   const int rc = library().rbd_lock_acquire(image_, kRbdLockExclusive);
-  if (rc == 0) return {};
+  if (rc == 0) {
+    leave_locker(library(), image_, self);
+    return {};
+  }
   if (rc != -EROFS && rc != -EBUSY && rc != -EAGAIN) {
     return rbd_error(-rc, name_ + ": cannot lock");
   }
-  const std::uint64_t self = library().rados_get_instance_id(pool_->cluster()->handle());
   HEXAD_TRY_ASSIGN(const RbdLockers lockers, find_lockers(library(), image_, self, name_));
   return Error{ErrorCode::kBusy,
                name_ + " is open for writing by the client at " + lockers.to_string(),

@@ -85,6 +85,8 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rbd, rbd_lock_acquire);
   HEXAD_FIND(rbd, rbd_lock_break);
   HEXAD_FIND(rbd, rbd_list_lockers);
+  HEXAD_FIND(rbd, rbd_metadata_set);
+  HEXAD_FIND(rbd, rbd_metadata_get);
   HEXAD_FIND(rbd, rbd_watchers_list);
   HEXAD_FIND(rbd, rbd_watchers_list_cleanup);
   HEXAD_FIND(rbd, rbd_config_image_list);

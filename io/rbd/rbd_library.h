@@ -130,6 +130,8 @@ struct RbdLibrary {
                               char* clients, std::size_t* clients_size, char* cookies,
                               std::size_t* cookies_size, char* addresses,
                               std::size_t* addresses_size);
+  int (*rbd_metadata_set)(Handle image, const char* key, const char* value);
+  int (*rbd_metadata_get)(Handle image, const char* key, char* value, std::size_t* size);
   int (*rbd_watchers_list)(Handle image, RbdWatcher* watchers, std::size_t* most);
   void (*rbd_watchers_list_cleanup)(RbdWatcher* watchers, std::size_t count);
   int (*rbd_config_image_list)(Handle image, RbdOption* options, int* most);

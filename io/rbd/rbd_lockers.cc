@@ -1,9 +1,14 @@
 #include "io/rbd/rbd_lockers.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
+#include "base/bytes.h"
+#include "io/lines/process_info.h"
 #include "io/rbd/rbd_error.h"
 
 namespace hexad::io {
@@ -27,6 +32,24 @@ std::vector<std::string> split(const std::vector<char>& texts, std::size_t count
 // The tag that librbd gives its locks.
 constexpr const char* kOwnTag = "internal";
 
+// Of the image's metadata: the client's number, a blank, and the process that it is of.
+constexpr const char* kHolderKey = "hexad.holder";
+constexpr std::size_t kMostOfHolder = 4096;
+constexpr std::size_t kShownOfCommand = 200;
+
+// Of one of these clients. Nothing: it has left nothing, or another one did.
+std::string find_process(const RbdLibrary& library, RbdLibrary::Handle image,
+                         const std::vector<std::string>& clients) {
+  std::vector<char> value(kMostOfHolder);
+  std::size_t size = value.size();
+  if (library.rbd_metadata_get(image, kHolderKey, value.data(), &size) < 0) return "";
+  const std::string text(value.data(), ::strnlen(value.data(), value.size()));
+  const std::size_t blank = text.find(' ');
+  if (blank == std::string::npos) return "";
+  const auto its = std::find(clients.begin(), clients.end(), "client." + text.substr(0, blank));
+  return its == clients.end() ? "" : printable(text.substr(blank + 1), kMostOfHolder);
+}
+
 Status find_owners(const RbdLibrary& library, RbdLibrary::Handle image, const std::string& subject,
                    RbdLockers& found) {
   for (std::size_t size = kFirstSize;; size *= 2) {
@@ -41,7 +64,9 @@ Status find_owners(const RbdLibrary& library, RbdLibrary::Handle image, const st
                                  &sizes[1], cookies.data(), &sizes[2], addresses.data(), &sizes[3]);
     if (rc == -ERANGE && size < kLargestSize) continue;
     if (rc < 0) return rbd_error(static_cast<int>(-rc), subject + ": who has its lock");
-    found.owners = split(addresses, static_cast<std::size_t>(rc));
+    const auto count = static_cast<std::size_t>(rc);
+    found.owners = split(addresses, count);
+    if (count > 0) found.process = find_process(library, image, split(clients, count));
     found.own = found.owners.empty() || std::strcmp(tag.data(), kOwnTag) == 0;
     return {};
   }
@@ -82,8 +107,21 @@ bool RbdLockers::is_alive(const std::string& owner) const {
 
 std::string RbdLockers::to_string() const {
   std::string text = owners.empty() ? "another client" : join(owners);
-  if (!watchers.empty()) text += " (watched by " + join(watchers) + ")";
-  return text;
+  std::string more = process;
+  if (!watchers.empty()) more += (more.empty() ? "" : "; ") + ("watched by " + join(watchers));
+  return more.empty() ? text : text + " (" + more + ")";
+}
+
+void leave_locker(const RbdLibrary& library, RbdLibrary::Handle image, std::uint64_t self) {
+  char host[256] = "";
+  static_cast<void>(::gethostname(host, sizeof(host) - 1));
+  const ProcessInfo process = own_process();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::string text =
+      std::to_string(self) + " host " + host + ", process " + std::to_string(process.pid) +
+      (process.command.empty() ? "" : ", " + printable(process.command, kShownOfCommand)) +
+      ", since " + format_utc(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  static_cast<void>(library.rbd_metadata_set(image, kHolderKey, text.c_str()));
 }
 
 Result<RbdLockers> find_lockers(const RbdLibrary& library, RbdLibrary::Handle image,

@@ -1,5 +1,6 @@
 // Who may write an image: one client at a time, which the cluster sees to.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -101,6 +102,8 @@ TEST_CASE("rbd_lock: a second writer is refused, and told who has the image") {
     const std::string address = address_of_holder(message);
     CHECK_THAT(holder, Catch::Contains(address));
     if (system == &other) CHECK_THAT(message, Catch::Contains("watched by " + address));
+    CHECK_THAT(message, Catch::Contains(", process " + std::to_string(getpid()) + ", ") &&
+                            Catch::Contains(", since 20"));
   }
   const auto reader = other->open_device(path, OpenMode::kReadOnly);
   REQUIRE_FALSE(reader.ok());
