@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Up to here a commit is submitted on the event loop's thread: it neither computes nor waits long.
-_SUBMIT_AT_ONCE = 256 << 10  # bytes, of one
+SUBMIT_AT_ONCE = 256 << 10  # bytes, of one
 _SUBMIT_IN_FLIGHT = 16 << 20  # bytes, of all together
 
 
@@ -64,20 +64,31 @@ class Commits(Handle):
         self._shared.check_not_forked()
         return await asyncio.wrap_future(self._shared.executor().submit(call))
 
-    async def _commit_async(self, transaction: Transaction, size: int) -> int:
+    async def _commit_async(
+        self,
+        transaction: Transaction,
+        size: int,
+        build: Callable[[Transaction], None] | None = None,
+    ) -> int:
+        """build: what has to wait before it knows what to change; called in a thread of the store, the one
+        that submits.
+        """
         changes = transaction._take()
         self._shared.check_not_forked()
         completions = _process.completions()
         future = asyncio.get_running_loop().create_future()
         at_once = (
-            not transaction._reads
-            and size <= _SUBMIT_AT_ONCE
+            build is None
+            and not transaction._reads
+            and size <= SUBMIT_AT_ONCE
             and self._shared.in_flight + size <= _SUBMIT_IN_FLIGHT
         )
         token = completions.expect(future, self._shared, size if at_once else 0)
 
         def submit() -> None:
             try:
+                if build is not None:
+                    build(transaction)
                 self._native.submit(changes, transaction._durable, completions.native, token)
             except BaseException:
                 completions.forget(token)

@@ -10,6 +10,7 @@ from typing import Any
 
 import hexad
 
+TYPE = "posix.type"  # which every import writes
 LINK = "posix.link"  # names of one file have the same text there
 _OURS = "posix."
 _IN_OMAP = "posix.xattrs"  # how many extended attributes are in the omap

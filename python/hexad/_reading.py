@@ -76,6 +76,22 @@ class Reading(Handle):
                 parts = [_read(reader, offset, length) for offset, length in there]
         return parts
 
+    def cached_ranges(
+        self, name: Name, ranges: Ranges, *, collection: Name = DEFAULT_COLLECTION
+    ) -> List[bytes] | None:
+        """What get_ranges() would return, when the read cache has it and it is no more than 256 KiB;
+        else None, which says nothing about the object. Never waits. While the store is open for
+        writing, of an object of more than 1 MiB what lies between the ranges has to be there, too.
+        """
+        wanted = list_of(ranges, "ranges: pairs")
+        unchanging = self._shared.read_only
+        parts: List[bytes] | None = self._native.get_ranges_if_cached(
+            collection, name, wanted, unchanging
+        )
+        if unchanging and not self._shared.read_only:
+            return None  # it has been opened for writing meanwhile, and may have changed
+        return parts
+
     def get_into(
         self,
         name: Name,

@@ -11,6 +11,7 @@ set_if_not_exists() is atomic. Keys that end in a slash, such as those of the di
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING, Any, AsyncIterator, Iterable, List, Union
@@ -21,6 +22,7 @@ from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
 from hexad import _imported, _process
+from hexad._commits import SUBMIT_AT_ONCE
 from hexad._types import MAX_NAME, boolean, collection_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ AnyStore = Union[hexad.Store, str, "os.PathLike[str]"]
 
 _ALL = (1 << 44) - 1  # bytes; no object is larger
 _TRIES = 4  # to read the end of an object that grows and shrinks meanwhile
+_THREADS = 8  # at most, for the keys of one call
 MAX_PUT = 8 << 20  # bytes; more goes through a writer, as a transaction holds what it writes
 
 
@@ -254,41 +257,87 @@ class HexadStore(Store):
         prototype: BufferPrototype,
         key_ranges: Iterable[tuple[str, ByteRequest | None]],
     ) -> List[Buffer | None]:
-        """The ranges of one key are read together, of one version."""
+        """The ranges of one key are read together, of one version, by one call. What the read cache has
+        takes no thread; the other keys are shared out among a few.
+        """
         wanted = list(key_ranges)
+        by_key: dict[str, List[int]] = {}
+        for i, (key, _) in enumerate(wanted):
+            by_key.setdefault(key, []).append(i)
         values: List[Buffer | None] = [None] * len(wanted)
-        together: dict[str, List[tuple[int, RangeByteRequest]]] = {}
-        singly: List[int] = []
-        for i, (key, byte_range) in enumerate(wanted):
-            if isinstance(byte_range, RangeByteRequest):
-                together.setdefault(key, []).append((i, byte_range))
-            else:
-                singly.append(i)
 
-        async def fill(key: str, requests: List[tuple[int, RangeByteRequest]]) -> None:
-            if len(requests) == 1:
-                await fill_one(requests[0][0])
-                return
-            ranges = [_place_of(r) for _, r in requests]
-            parts = await asyncio.to_thread(self._read_ranges, self.prefix + key, ranges)
-            for (i, _), part in zip(requests, parts or ()):
+        def fill(key: str, parts: List[bytes] | None) -> None:
+            for i, part in zip(by_key[key], parts or ()):
                 values[i] = prototype.buffer.from_bytes(part)
 
-        async def fill_one(i: int) -> None:
-            values[i] = await self.get(wanted[i][0], prototype, wanted[i][1])
+        def requests_of(key: str) -> List[ByteRequest | None]:
+            return [wanted[i][1] for i in by_key[key]]
 
-        await asyncio.gather(
-            *(fill(key, requests) for key, requests in together.items()), *map(fill_one, singly)
-        )
+        store = await self._store_async()
+        left = []
+        for key in by_key:
+            cached = self._cached_parts(store, self.prefix + key, requests_of(key))
+            if cached is None:
+                left.append(key)
+            else:
+                fill(key, cached)
+
+        def read(keys: List[str]) -> List[List[bytes] | None]:
+            return [self._read_parts(self.prefix + key, requests_of(key)) for key in keys]
+
+        shares = [left[i::_THREADS] for i in range(min(_THREADS, len(left)))]
+        for keys, found in zip(
+            shares, await asyncio.gather(*(asyncio.to_thread(read, keys) for keys in shares))
+        ):
+            for key, parts in zip(keys, found):
+                fill(key, parts)
         return values
 
-    def _read_ranges(
-        self, name: str, ranges: Iterable[tuple[int, int]]
+    def _cached_parts(
+        self, store: hexad.Store, name: str, requests: List[ByteRequest | None]
     ) -> List[bytes] | None:
+        """What the read cache has of them; None: not all."""
+        if len(requests) == 1:
+            data = self._cached(store, name, requests[0])
+            return None if data is None else [data]
+        size = store.cached_size(name, **self._where)
+        if size is None:
+            return None
+        places = [_inside(size, request) for request in requests]
+        parts = store.cached_ranges(name, places, **self._where)
+        if parts is None or not all(_is_of(size, *one) for one in zip(requests, parts)):
+            return None
+        return parts
+
+    def _read_parts(
+        self, name: str, requests: List[ByteRequest | None]
+    ) -> List[bytes] | None:
+        """None: there is no such object."""
         try:
-            return self._store().get_ranges(name, ranges, **self._where)
+            if len(requests) == 1:
+                return [self._read(name, requests[0])]
+            return self._read_together(name, requests)
         except hexad.NotFoundError:
             return None
+
+    def _read_together(self, name: str, requests: List[ByteRequest | None]) -> List[bytes]:
+        store = self._store()
+        if all(isinstance(request, RangeByteRequest) for request in requests):
+            return store.get_ranges(name, map(_place_of, requests), **self._where)
+        for _ in range(_TRIES):
+            size = store.stat(name, **self._where).size
+            places = [_inside(size, request) for request in requests]
+            parts = store.get_ranges(name, places, **self._where)
+            if all(_is_of(size, *one) for one in zip(requests, parts)):
+                return parts
+        with store.open_reader(name, **self._where) as reader:  # one version's size and bytes
+            size = reader.seek(0, os.SEEK_END)
+            parts = []
+            for request in requests:
+                offset, length = _inside(size, request)
+                reader.seek(offset)
+                parts.append(reader.read(length))
+            return parts
 
     def _may_be_there(self, key: str) -> bool:
         """Nothing has a longer name, or one that begins with more."""
@@ -367,14 +416,37 @@ class HexadStore(Store):
 
     async def set(self, key: str, value: Buffer) -> None:
         data = self._to_write(value)
-        name = self.prefix + key
         store = await self._store_async()
-        # A chunk that was imported is no file of that time any more.
-        imported = await asyncio.to_thread(_imported.remembered, store, name, self._where)
-        if data.nbytes > MAX_PUT or imported:
+        name = self.prefix + key
+        if data.nbytes > MAX_PUT:
             await asyncio.to_thread(self._write, name, data)
-            return
-        await store.put_async(name, data, **self._where)
+        elif data.nbytes > SUBMIT_AT_ONCE or not await self._set_at_once(store, name, data):
+
+            def build(transaction: hexad.Transaction) -> None:
+                transaction.put(name, data, **self._where)
+                _imported.forget(transaction, store, name, self._where)
+
+            # pylint: disable-next=protected-access
+            await store._commit_async(store.transaction(), data.nbytes, build)
+
+    async def _set_at_once(self, store: hexad.Store, name: str, data: memoryview) -> bool:
+        """Without a thread, which would have to look whether the object is an imported one: guards of the
+        commit see that. False: it is one, or it comes and goes.
+        """
+        is_known = store.cached_size(name, **self._where) is not None
+        for is_there in (is_known, not is_known):
+            transaction = store.transaction()
+            if is_there:
+                transaction.expect_attr_absent(name, _imported.TYPE, **self._where)
+            else:
+                transaction.expect_absent(name, **self._where)
+            transaction.put(name, data, **self._where)
+            try:
+                await store.commit_async(transaction)
+                return True
+            except hexad.ConflictError:
+                pass
+        return False
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._write(self.prefix + key, self._to_write(value))
@@ -387,13 +459,16 @@ class HexadStore(Store):
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         data = self._to_write(value)
-        await asyncio.to_thread(self._set_if_absent, self.prefix + key, data)
-
-    def _set_if_absent(self, name: str, data: memoryview) -> None:
-        try:
-            self._write(name, data, only_if_absent=True)
-        except hexad.ConflictError:
-            pass
+        name = self.prefix + key
+        store = await self._store_async()
+        with contextlib.suppress(hexad.ConflictError):
+            if data.nbytes > MAX_PUT:
+                await asyncio.to_thread(self._write, name, data, only_if_absent=True)
+                return
+            transaction = store.transaction()
+            transaction.expect_absent(name, **self._where)
+            transaction.put(name, data, **self._where)
+            await store.commit_async(transaction)
 
     def _write(self, name: str, data: memoryview, only_if_absent: bool = False) -> None:
         store = self._store()
@@ -415,7 +490,9 @@ class HexadStore(Store):
             raise
 
     async def delete(self, key: str) -> None:
-        await asyncio.to_thread(self.delete_sync, key)
+        self._check_writable()
+        store = await self._store_async()
+        await store.remove_async(self.prefix + key, **self._where)  # which tolerates a missing one
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
@@ -441,6 +518,24 @@ def _place_of(byte_range: ByteRequest | None) -> tuple[int, int]:
     if isinstance(byte_range, OffsetByteRequest):
         return byte_range.offset, _ALL
     raise ValueError(f"Unexpected byte_range, got {byte_range}.")
+
+
+def _inside(size: int, byte_range: ByteRequest | None) -> tuple[int, int]:
+    """Offset and length in an object of a size; a byte behind the end belongs to what reaches it, which
+    shows whether the object still has that size.
+    """
+    if isinstance(byte_range, SuffixByteRequest):
+        return _end_of(size, byte_range)
+    offset, length = _place_of(byte_range)
+    return offset, min(length, max(0, size - offset) + 1)
+
+
+def _is_of(size: int, byte_range: ByteRequest | None, data: bytes) -> bool:
+    """Whether what was read of _inside() shows an object of that size, as far as it matters."""
+    if isinstance(byte_range, SuffixByteRequest):
+        return _is_end(data, size, byte_range)
+    length = _inside(size, byte_range)[1]
+    return len(data) < length or length == _place_of(byte_range)[1]
 
 
 def _end_of(size: int, byte_range: SuffixByteRequest) -> tuple[int, int]:

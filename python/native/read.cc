@@ -105,6 +105,43 @@ void read_into(StoreHandle& handle, std::string_view collection, std::string_vie
         name);
 }
 
+// What several ranges of an object of `size` bytes lie in.
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool is_cut = false;  // one of them goes on behind the object's end
+};
+
+Span span_of(std::uint64_t size, std::span<const ByteRange> ranges) {
+  Span span{size, 0, false};
+  for (const ByteRange& range : ranges) {
+    const std::uint64_t offset = std::min(range.offset, size);
+    const std::uint64_t length = std::min(range.length, size - offset);
+    span.begin = std::min(span.begin, offset);
+    span.end = std::max(span.end, offset + length);
+    span.is_cut = span.is_cut || length < range.length;
+  }
+  if (span.end < span.begin) span.end = span.begin;
+  return span;
+}
+
+// The ranges of an object as bytes, from a piece of it that has them all and begins at `begin`;
+// None: together they are long.
+nb::object parts_of(ByteView piece, std::uint64_t begin, std::span<const ByteRange> ranges) {
+  const auto part = [&](const ByteRange& range) {
+    return part_of(piece, range.offset - std::min(range.offset, begin), range.length);
+  };
+  std::uint64_t total = 0;
+  for (const ByteRange& range : ranges) {
+    total += part(range).size();
+    if (total > kCopiedAtOnce) return nb::none();
+  }
+  nb::list parts;
+  for (const ByteRange& range : ranges) parts.append(to_bytes(part(range)));
+  count_copied(total);
+  return parts;
+}
+
 }  // namespace
 
 nb::object new_bytes(std::uint64_t size) {
@@ -198,6 +235,55 @@ nb::object read_if_cached(StoreHandle& handle, std::string_view collection, std:
   if (!count.has_value() || (*count == wanted && wanted != length)) return nb::none();
   shrink(bytes, *count);
   return bytes;
+}
+
+// One state is shown by the versions before and behind, or by a single read of all that lies
+// between the ranges. An object with pages tells no version at once.
+nb::object read_ranges_if_cached(StoreHandle& handle, std::string_view collection,
+                                 std::string_view name, std::span<const ByteRange> ranges,
+                                 bool unchanging) {
+  if (const auto cached =
+          handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
+      cached.has_value()) {
+    return parts_of(cached->bytes(), 0, ranges);
+  }
+  const auto version = [&]() -> std::optional<Lsn> {
+    const auto stat =
+        handle.run_at_once([&](Store& store) { return store.cached_stat(collection, name); });
+    return stat.has_value() ? std::optional(stat->version) : std::nullopt;
+  };
+  const std::optional<Lsn> before = version();
+  const auto size =
+      handle.run_at_once([&](Store& store) { return store.cached_size(collection, name); });
+  if (!size.has_value()) return nb::none();
+  const auto read = [&](std::uint64_t offset, MutByteView into) {
+    return handle.run_at_once(
+        [&](Store& store) { return store.cached_read(collection, name, offset, into); });
+  };
+  if (!unchanging && !before.has_value()) {
+    const Span span = span_of(*size, ranges);
+    if (span.end - span.begin > kCopiedAtOnce) return nb::none();
+    // One byte more shows whether the object still ends there.
+    nb::object bytes = new_bytes(span.end - span.begin + (span.is_cut ? 1 : 0));
+    const auto count = read(span.begin, memory_of(bytes));
+    if (!count.has_value() || *count != span.end - span.begin) return nb::none();
+    return parts_of(memory_of(bytes).first(*count), span.begin, ranges);
+  }
+  std::vector<nb::object> parts;
+  parts.reserve(ranges.size());
+  std::uint64_t total = 0;
+  for (const ByteRange& range : ranges) {
+    const std::uint64_t offset = std::min(range.offset, *size);
+    const std::uint64_t length = std::min(range.length, *size - offset);
+    total += length;
+    if (total > kCopiedAtOnce) return nb::none();
+    parts.push_back(new_bytes(length));
+    if (length > 0 && read(offset, memory_of(parts.back())) != length) return nb::none();
+  }
+  if (!unchanging && version() != before) return nb::none();
+  nb::list result;
+  for (nb::object& part : parts) result.append(std::move(part));
+  return result;
 }
 
 nb::object read_if_long(StoreHandle& handle, std::string_view collection, std::string_view name) {

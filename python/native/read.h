@@ -30,6 +30,12 @@ nanobind::object read_bytes(StoreHandle& handle, std::string_view collection, st
 nanobind::object read_if_cached(StoreHandle& handle, std::string_view collection,
                                 std::string_view name, std::uint64_t offset, std::uint64_t length);
 
+// What read_ranges() would return when the read cache has all of it, and it is not much; None: it
+// has not. Never waits. `unchanging`: nobody commits meanwhile.
+nanobind::object read_ranges_if_cached(StoreHandle& handle, std::string_view collection,
+                                       std::string_view name, std::span<const ByteRange> ranges,
+                                       bool unchanging);
+
 // All of an object that takes long to read, as bytes, step by step; invalid when it does not take
 // long.
 nanobind::object read_if_long(StoreHandle& handle, std::string_view collection,

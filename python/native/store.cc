@@ -256,6 +256,15 @@ nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& 
   return result;
 }
 
+std::vector<ByteRange> to_ranges(const nb::sequence& pairs) {
+  std::vector<ByteRange> ranges;
+  for (const nb::handle pair : pairs) {
+    const auto [offset, length] = to_pair(pair, "ranges: a pair of offset and length");
+    ranges.push_back({to_number(offset, "offset"), to_number(length, "length")});
+  }
+  return ranges;
+}
+
 void bind_reads(nb::class_<StoreObject>& bound) {
   bound
       .def("get",
@@ -285,13 +294,14 @@ void bind_reads(nb::class_<StoreObject>& bound) {
       .def("get_ranges",
            [](StoreObject& self, nb::handle collection, nb::handle name,
               const nb::sequence& ranges) {
-             std::vector<ByteRange> wanted;
-             for (const nb::handle range : ranges) {
-               const auto [offset, length] = to_pair(range, "ranges: a pair of offset and length");
-               wanted.push_back({to_number(offset, "offset"), to_number(length, "length")});
-             }
              return read_ranges(*self.handle, Text(collection, "collection"), Text(name, "name"),
-                                wanted);
+                                to_ranges(ranges));
+           })
+      .def("get_ranges_if_cached",
+           [](StoreObject& self, nb::handle collection, nb::handle name, const nb::sequence& ranges,
+              bool unchanging) {
+             return read_ranges_if_cached(*self.handle, Text(collection, "collection"),
+                                          Text(name, "name"), to_ranges(ranges), unchanging);
            })
       .def("get_into",
            [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle offset,

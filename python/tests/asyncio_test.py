@@ -215,7 +215,12 @@ def test_what_the_cache_has_takes_no_thread(store):
     asyncio.run(main())
     assert store.cached("c", 10, 20) == data[10:30]
     assert store.cached("c", 300_000, 20) == b""
+    assert store.cached_ranges("a", [(0, 1), (1, 9), (9, 9)]) == [b"o", b"ne", b""]
+    assert store.cached_ranges("d", [(399_990, 99), (0, 5), (400_000, 1)]) == [data[-10:], data[:5], b""]
+    assert store.cached_ranges("d", [(0, 200_000), (100_000, 200_000)]) is None  # together too long
+    assert store.cached_ranges("d", []) == []
     assert store.cached_size("d") == 400_000
     assert store.cached("d") is None  # too long to be had at once
     for call in (store.cached, store.cached_size):
         assert call("missing") is None
+    assert store.cached_ranges("missing", [(0, 1)]) is None

@@ -1,11 +1,13 @@
 """HexadStore beyond zarr's own tests: arrays, and what hexad alone promises."""
 
 import concurrent.futures
+import contextlib
 import gc
 import multiprocessing
 import os
 import pathlib
 import pickle
+import threading
 import time
 
 import pytest
@@ -259,7 +261,34 @@ def test_ranges_end_where_the_key_ends(store):
     assert found[1::2] == [None] * len(wanted)
 
 
-def test_what_the_cache_has_takes_no_thread(store, monkeypatch):
+@pytest.fixture
+def hops(monkeypatch):
+    """What was handed to a thread: of the event loop's, and of a store's own."""
+    submit = concurrent.futures.ThreadPoolExecutor.submit
+    calls = []
+
+    def counting(self, call, *args, **kwargs):
+        calls.append(call)
+        return submit(self, call, *args, **kwargs)
+
+    monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", counting)
+    return calls
+
+
+def read_all(view, wanted):
+    for key, request, expected in wanted:
+        assert sync(view.get(key, PROTOTYPE, request)).to_bytes() == expected, request
+        assert sync(view.exists(key))
+        assert sync(view.getsize(key)) == len(view.get_sync(key).to_bytes())
+    assert read_together(view, wanted) == [expected for _, _, expected in wanted]
+
+
+def read_together(view, wanted):
+    found = sync(view.get_partial_values(PROTOTYPE, [(key, request) for key, request, _ in wanted]))
+    return [None if value is None else value.to_bytes() for value in found]
+
+
+def test_what_the_cache_has_takes_no_thread(store, hops):
     data = os.urandom(2_500_000)
     store.put_many({"small": data[:100], "large": data})
     store.checkpoint()  # what is in the log alone is not kept in the cache
@@ -268,24 +297,139 @@ def test_what_the_cache_has_takes_no_thread(store, monkeypatch):
         ("small", None, data[:100]),
         ("small", SuffixByteRequest(10), data[90:100]),
         ("small", OffsetByteRequest(90), data[90:100]),
-        ("large", RangeByteRequest(100, 200_000), data[100:200_000]),
+        ("large", RangeByteRequest(2_400_000, 2_450_000), data[2_400_000:2_450_000]),
         ("large", SuffixByteRequest(1000), data[-1000:]),
         ("large", OffsetByteRequest(2_499_000), data[2_499_000:]),
     ]
+    read_all(view, wanted)
+    assert hops
+    hops.clear()
+    read_all(view, wanted)
+    assert not hops
 
-    def look():
-        for key, request, expected in wanted:
-            assert sync(view.get(key, PROTOTYPE, request)).to_bytes() == expected, request
-            assert sync(view.exists(key))
-            assert sync(view.getsize(key)) == store.stat(key).size
 
-    look()
+def test_ranges_of_a_shard_take_one_thread_and_then_none(pool, hops):
+    shard = os.urandom(3_000_000)
+    with hexad.open(pool) as store:
+        store.put("shard", shard)
+    ranges = [RangeByteRequest(i, i + 1000) for i in range(0, 3_000_000, 30_000)]
+    wanted = [("shard", one, shard[one.start : one.end]) for one in ranges]
+    wanted.append(("shard", SuffixByteRequest(1604), shard[-1604:]))
+    expected = [value for _, _, value in wanted]
+    with contextlib.closing(HexadStore(pool, read_only=True)) as view:
+        sync(view._ensure_open())
+        hops.clear()
+        assert read_together(view, wanted) == expected
+        assert len(hops) == 1
+        assert read_together(view, wanted) == expected  # however far apart they are
+        assert len(hops) == 1
+    with hexad.open(pool) as again:
+        again.put("shard", shard)
+        again.checkpoint()
+        view = HexadStore(again)
+        sync(view._ensure_open())
+        # It may be written: of a large object only what lies in one piece is of one version.
+        near = [RangeByteRequest(i, i + 1000) for i in range(500_000, 520_000, 1000)]
+        wanted = [("shard", one, shard[one.start : one.end]) for one in near]
+        hops.clear()
+        for _ in range(2):
+            assert read_together(view, wanted) == [value for _, _, value in wanted]
+            assert len(hops) == 1
+        again.remove("shard")
 
-    async def refuse(*_):
-        raise AssertionError("a thread was asked")
 
-    monkeypatch.setattr("asyncio.to_thread", refuse)
-    look()
+def test_many_keys_take_few_threads_and_missing_ones_are_none(store, hops):
+    many = {f"many/{i:03}": os.urandom(5000) for i in range(100)}
+    store.put_many(many)
+    store.checkpoint()
+    view = HexadStore(store, "many")
+    sync(view._ensure_open())
+    wanted = [(key[5:], RangeByteRequest(10, 20), value[10:20]) for key, value in many.items()]
+    wanted += [(key[5:], OffsetByteRequest(4990), value[4990:]) for key, value in many.items()]
+    wanted.append(("none", None, None))
+    hops.clear()
+    assert read_together(view, wanted) == [expected for _, _, expected in wanted]
+    assert 1 <= len(hops) <= 8
+    hops.clear()
+    assert read_together(view, wanted[:-1]) == [expected for _, _, expected in wanted[:-1]]
+    assert not hops
+
+
+def test_ranges_of_a_key_are_of_one_version_whatever_is_written(store):
+    view = HexadStore(store)
+    sizes = (40_000, 400_000, 1_500_000, 2_000_000)
+
+    def value(i):
+        return bytes([i % 251]) * sizes[i % len(sizes)]
+
+    store.put("k", value(0))
+    ended = threading.Event()
+
+    def write():
+        for i in range(1, 150):
+            store.put("k", value(i))
+        ended.set()
+
+    requests = [RangeByteRequest(0, 10), OffsetByteRequest(30_000), SuffixByteRequest(10), None]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not ended.is_set() and not writing.done():
+            # Also without the whole, which the cache does not tell at once.
+            for some in (requests, requests[:3]):
+                found = sync(view.get_partial_values(PROTOTYPE, [("k", one) for one in some]))
+                parts = [part.to_bytes() for part in found]
+                assert len({byte for part in parts for byte in (part[0], part[-1])}) == 1
+                assert len(parts[1]) + 30_000 in sizes
+                assert len(some) == 3 or len(parts[3]) == len(parts[1]) + 30_000
+        writing.result()
+
+
+def buffer(data):
+    return cpu.Buffer.from_bytes(data)
+
+
+def test_what_is_set_and_deleted_takes_no_thread(store, hops):
+    view = HexadStore(store, "run")
+    sync(view._ensure_open())
+    hops.clear()
+    sync(view.set("new", buffer(b"1" * 200_000)))
+    sync(view.set("new", buffer(b"2")))  # over what the cache may not know
+    store.get("run/new")
+    sync(view.set("new", buffer(b"3")))
+    sync(view.set_if_not_exists("other", buffer(b"4")))
+    sync(view.set_if_not_exists("other", buffer(b"5")))
+    sync(view.delete("other"))
+    sync(view.delete("none"))
+    assert not hops
+    assert store.get("run/new") == b"3"
+    assert not store.exists("run/other")
+
+
+def test_a_long_value_takes_one_thread(store, hops):
+    view = HexadStore(store)
+    sync(view._ensure_open())
+    for size in (300_000, 9 << 20):
+        for _ in range(2):
+            hops.clear()
+            sync(view.set("k", buffer(b"x" * size)))
+            assert len(hops) == 1
+            assert store.stat("k").size == size
+
+
+def test_an_imported_chunk_takes_a_thread_and_is_none_any_more(store, hops):
+    view = HexadStore(store)
+    sync(view._ensure_open())
+    for known in (False, True):
+        store.put("f", b"as imported")
+        store.set_attrs("f", {"posix.type": b"file", "posix.mtime_ns": b"1", "mine": b"x"})
+        if known:
+            store.checkpoint()
+            store.get("f")
+        hops.clear()
+        sync(view.set("f", buffer(b"other")))
+        assert len(hops) == 1
+        assert store.attributes("f") == {"mine": b"x"}
+        assert store.get("f") == b"other"
 
 
 def test_a_read_only_store_refuses_every_change(store):
