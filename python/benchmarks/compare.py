@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hexad beside lmdb, rocksdict, sqlite3, h5py and plain files, on one disk in one run.
+"""hexad beside obstore, lmdb, rocksdict, sqlite3, h5py and plain files, on one disk in one run.
 
     compare.py [--quick] [--folder DIR] [--plots DIR] [--only WORD]
 
@@ -169,8 +169,8 @@ class Bench:
                 self.measure("copies", "copies of a byte", name, copied / array.nbytes, of=1)
 
     def tables(self):
-        """A parquet table by pyarrow: through hexad://, and to a file that is synced, which obstore reads,
-        too.
+        """A parquet table: written and read by pyarrow, read by DuckDB; through hexad://, through obstore to
+        a file, and to a plain file. What is written is synced.
         """
         try:
             import numpy
@@ -179,48 +179,70 @@ class Bench:
             from hexad.fsspec import HexadFileSystem
         except ImportError:
             return
+        obstore = obstore_files()
         rows = self.volume // 16
         values = numpy.random.default_rng(1)
         table = pyarrow.table({c: values.standard_normal(rows) for c in ("a", "b")})
 
-        def write(target, synced=False, **how):
-            begin = time.perf_counter()
-            pyarrow.parquet.write_table(table, target, **how)
-            if synced:
-                target.flush()
-                os.fsync(target.fileno())
-            return table.nbytes / (time.perf_counter() - begin) / 2**20
+        def write(row, open_target, path):
+            for times in range(2):  # the first one pays for preparing the place
+                begin = time.perf_counter()
+                with open_target() as target:
+                    pyarrow.parquet.write_table(table, target)
+                if path is not None:
+                    contestants.sync_file(path)
+                took = time.perf_counter() - begin
+            self.measure("parquet write", "MiB/s", row, table.nbytes / took / 2**20)
+
+        def reads(what, row, call, make_cold):
+            def whole():
+                assert call() == table
+
+            whole()
+            make_cold()
+            self.three_reads(what, row, table.nbytes, whole)
 
         def read(row, open_source, make_cold):
             def whole():
                 with open_source() as source:
-                    assert pyarrow.parquet.read_table(source) == table
+                    return pyarrow.parquet.read_table(source)
 
-            whole()
-            make_cold()
-            self.three_reads("parquet", row, table.nbytes, whole)
+            reads("parquet", row, whole, make_cold)
 
         for _ in range(self.rounds):
             with self.place() as folder:
                 path = os.path.join(folder, "file")
-                for _ in range(2):
-                    with open(path, "wb") as file:
-                        speed = write(file, synced=True)
-                self.measure("parquet write", "MiB/s", "plain files", speed)
+                write("plain files", lambda path=path: open(path, "wb"), path)
                 cold = lambda path=path: forget(path)  # noqa: E731
                 read("plain files", lambda path=path: open(path, "rb"), cold)
-                with contextlib.suppress(ImportError):
-                    from obstore.fsspec import FsspecStore
-
-                    local = FsspecStore("file")
-                    read("obstore", lambda path=path, fs=local: fs.open(path, "rb"), cold)
+                self.duckdb_reads(reads, "plain files", None, path, cold)
+                if obstore is not None:
+                    other = path + "-obstore"
+                    write("obstore", lambda path=other: obstore.open(path, "wb"), other)
+                    cold = lambda path=other: forget(path)  # noqa: E731
+                    read("obstore", lambda path=other: obstore.open(path, "rb"), cold)
+                    self.duckdb_reads(reads, "obstore", obstore, f"file://{other}", cold)
                 pool = contestants.make_pool(folder, 8 * table.nbytes)
                 with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
-                    write(f"{pool}/t0", filesystem=fs)  # pays for preparing the pool
-                    speed = write(f"{pool}/t1", filesystem=fs)
-                    self.measure("parquet write", "MiB/s", "hexad", speed)
-                    again = lambda fs=fs, pool=pool: reopen(fs, f"{pool}/t1")  # noqa: E731
-                    read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"), again)
+                    path = f"{pool}/t"
+                    write("hexad", lambda fs=fs, path=path: fs.open(path, "wb"), None)
+                    again = lambda fs=fs, path=path: reopen(fs, path)  # noqa: E731
+                    read("hexad", lambda fs=fs, path=path: fs.open(path, "rb"), again)
+                    self.duckdb_reads(reads, "hexad", fs, f"hexad://{path}", again)
+
+    def duckdb_reads(self, reads, row, system, url, make_cold):
+        """By DuckDB's own reader of files, or through a file system of fsspec."""
+        try:
+            import duckdb
+        except ImportError:
+            return
+        with duckdb.connect() as base:
+            if system is not None:
+                base.register_filesystem(system)
+            # Else the second read is of DuckDB's own copy, whatever the file system.
+            base.execute("set enable_external_file_cache = false")
+            query = f"select * from read_parquet('{url}')"
+            reads("DuckDB", row, lambda: base.sql(query).to_arrow_table(), make_cold)
 
     def three_reads(self, what, row, size, call, times=READS):
         """Of what nothing has in memory. The process has read as much before, so that most of the memory
@@ -283,7 +305,7 @@ class Bench:
                 sync_below(os.path.join(files, "a"))
                 report("plain files", begin)
                 read_files("plain files", array, files)
-                self.arrays_in_obstore(files, read_files)
+                self.arrays_in_obstore(files, os.path.join(folder, "obstore"), write, report, read_files)
                 pool = contestants.make_pool(folder, 8 * data.nbytes)
                 with hexad.open(pool) as store:
                     write(HexadStore(store), "before")
@@ -294,13 +316,19 @@ class Bench:
                 # What is left when no cache is filled on the way.
                 read_pool("hexad, no cache", pool, READS[:1], cache_size=0)
 
-    def arrays_in_obstore(self, files, read_files):
-        """The files that LocalStore has written, read by obstore."""
+    def arrays_in_obstore(self, files, own, write, report, read_files):
+        """Written into files of its own, and those that LocalStore has written, read."""
         try:
             import obstore
             import zarr
         except ImportError:
             return
+        store = zarr.storage.ObjectStore(obstore.store.LocalStore(own, mkdir=True))
+        write(store, "before")
+        begin = time.perf_counter()
+        write(store, "a")
+        sync_below(os.path.join(own, "a"))
+        report("obstore", begin)
         store = zarr.storage.ObjectStore(obstore.store.LocalStore(files), read_only=True)
         read_files("obstore", zarr.open_array(store, path="a", mode="r"), files)
 
@@ -359,6 +387,15 @@ class Bench:
                 self.measure(f"fsspec {what}", "us", row, time_of(call, count) * 1e6)
 
 
+def obstore_files():
+    """obstore's file system of fsspec for plain files; None: it is not installed."""
+    try:
+        from obstore.fsspec import FsspecStore
+    except ImportError:
+        return None
+    return FsspecStore("file")
+
+
 def time_of(call, count, warm=True):
     """Seconds for each of `count` calls; after two that are not measured."""
     for _ in range(2 if warm else 0):
@@ -389,9 +426,7 @@ def come_to_rest(store):
 def sync_below(folder):
     for top, _, names in os.walk(folder):
         for name in [*names, "."]:
-            descriptor = os.open(os.path.join(top, name), os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            contestants.sync_file(os.path.join(top, name))
 
 
 def forget(path):

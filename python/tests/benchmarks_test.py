@@ -1,5 +1,6 @@
 """The benchmark beside other stores runs; its figures mean nothing here."""
 
+import importlib.util
 import json
 import pathlib
 import signal
@@ -9,6 +10,16 @@ import sys
 import pytest
 
 COMPARE = pathlib.Path(__file__).resolve().parents[1] / "benchmarks" / "compare.py"
+
+# What is measured where it is installed.
+WITH = {
+    "obstore": [
+        (table, "obstore")
+        for table in ("put 4 KiB", "put_many 4 KiB, first", "parquet write", "parquet read, cold")
+    ]
+    + [("zarr write", "obstore"), ("zarr read, cold", "obstore")],
+    "duckdb": [("DuckDB read, cold", row) for row in ("plain files", "hexad")],
+}
 
 
 def command(tmp_path, plots):
@@ -22,6 +33,10 @@ def test_the_comparison_runs_and_says_what_it_measured(tmp_path):
     for table in ("cached calls", "put_many 4 KiB, first", "put 64 KiB", "zarr write"):
         assert f"\n{table} " in done.stdout
         assert f"<h2>{table}, " in page
+    for module, rows in WITH.items():
+        if importlib.util.find_spec(module) is not None:
+            for table, row in rows:
+                assert f"\n{table:<38} {row:<16} " in done.stdout
     saved = json.loads((plots / "results.json").read_text())
     results = saved["rounds"]
     assert len(results["copies"]) == 4
