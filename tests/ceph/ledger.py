@@ -86,18 +86,21 @@ class Writer:
 
 
 class Pool:
-    """Images, a pool without parity and without a fast directory on them, and its ledger."""
+    """Images, a pool without a fast directory on them, and its ledger. No parity unless `profile` has some;
+    `data_pool`: of the images, erasure-coded, whose names are in `names_pool` then."""
 
-    def __init__(self, conf, folder, name, images=4, size="256MiB"):
+    def __init__(self, conf, folder, name, images=4, profile="", names_pool="log", data_pool="", size="256MiB"):
         self.conf = conf
         self.name = name
         self.ledger = os.path.join(folder, name + ".ledger")
         self.path = os.path.join(folder, name)
-        self.images = [f"log/{name}-{i}" for i in range(images)]
-        self.devices = [f"rbd:{image}?conf={conf}" for image in self.images]
+        self.images = [f"{names_pool}/{name}-{i}" for i in range(images)]
+        keys = f"&data_pool={data_pool}" if data_pool else ""
+        self.devices = [f"rbd:{image}?conf={conf}{keys}" for image in self.images]
         self.round = 0
         self.read_up_to = self.count = 0  # of the ledger
-        self.hexad("mkfs", self.path, "--size", size, "--no-fast", "--profile", f"{images}+0", "--device", *self.devices)
+        shape = ("--size", size, "--no-fast", "--profile", profile or f"{images}+0")
+        self.hexad("mkfs", self.path, *shape, "--device", *self.devices)
 
     def hexad(self, *words, code=0, seconds=PATIENCE):
         done = subprocess.run([HEXAD, *words], capture_output=True, text=True, timeout=seconds, check=False)

@@ -4,74 +4,35 @@
 A process writes all the time and keeps a ledger (ledger_writer.cc). Commits wait or fail with a true message, the
 warnings of its status name the images and for how long, it goes on by itself where it can, and a last look finds
 all that was acknowledged and nothing that failed. The cluster is one of its own: each test does something to all of it,
-and takes it back; and daemons that a test of Bazel's has started end with it."""
+and takes it back."""
 
+import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import daemons  # pylint: disable=wrong-import-position
 import ledger  # pylint: disable=wrong-import-position
+import on_cluster  # pylint: disable=wrong-import-position
 
-CLUSTER = os.path.abspath(os.environ["CLUSTER"])
-# Paths of sockets are short.
-HOME = tempfile.mkdtemp(prefix="hexad-ceph-", dir="/tmp")
-CONF = os.path.join(HOME, "c", "ceph.conf")
+CONF = on_cluster.CONF
 PATIENCE = 5  # s: device_patience, shorter than what OSDs and monitors are away
 FAILED = 7
 UNAVAILABLE = 4
+SLOW = 0.05  # s that an OSD keeps each message
+THREADS = 4  # of the writer
 
 
 def setUpModule():
-    unittest.addModuleCleanup(shutil.rmtree, HOME, ignore_errors=True)
-    unittest.addModuleCleanup(subprocess.run, [sys.executable, CLUSTER, "stop", os.path.dirname(CONF)], check=True)
-    subprocess.run([sys.executable, CLUSTER, "start", os.path.dirname(CONF)], stdout=subprocess.DEVNULL, check=True)
+    on_cluster.start()
 
 
-class Failures(unittest.TestCase):
-    def setUp(self):
-        self.top = tempfile.mkdtemp(prefix="hexad-ceph-")
-        self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
-        self.daemons = daemons.Daemons(CONF)
-        self.pool = ledger.Pool(CONF, self.top, f"{self.id()[-12:]}-{os.getpid()}")
-        self.addCleanup(self.pool.remove)
-        self.writer = self.start_writer()
-
-    def start_writer(self):
-        writer = self.pool.start(patience=PATIENCE)
-        self.addCleanup(writer.kill)
-        self.assertEqual(writer.wait_for("open", "failed"), "open")
-        self.goes_on()
-        return writer
-
-    def goes_on(self, commits=30):
-        before = self.pool.acknowledged()
-        ledger.wait_until(lambda: self.pool.acknowledged() >= before + commits, what="an acknowledgement")
-
-    def warnings_have(self, *words):
-        """As soon as the status of the writer, which waits, has them."""
-        found = []
-
-        def is_so():
-            found[:] = [self.writer.warnings()]
-            return all(word in found[0] for word in words)
-
-        ledger.wait_until(is_so, what=f"{words} in a warning")
-        return found[0]
-
-    def ends_well(self):
-        """It went on, nothing failed, and all is there."""
-        self.goes_on()
-        self.assertEqual(self.writer.warnings(), "status")
-        self.assertEqual(self.writer.finish(), 0, self.writer.lines)
-        self.assertEqual(self.writer.said("error"), [])
-        self.pool.check()
+class Failures(on_cluster.OnCluster):
+    patience = PATIENCE
 
     def rbd(self, *words):
         command = ["rbd", "--conf", CONF, *words]
@@ -192,6 +153,48 @@ class Failures(unittest.TestCase):
         finally:
             self.daemons.ceph("osd", "set-nearfull-ratio", "0.85")
         self.ends_well()
+
+
+class Slow(on_cluster.OnCluster):
+    """A pool with parity, in which devices could be left behind; they are not while they answer within their patience."""
+
+    shape = {"images": 6, "profile": "4+2"}
+
+    def ends_with_all_devices(self):
+        self.ends_well()
+        status = json.loads(self.pool.hexad("status", "--json", self.pool.path).stdout)
+        self.assertEqual((status["health"], status["faults_tolerated"]), ("ok", 2))
+        self.assertEqual([device["state"] for device in status["devices"]], ["ok"] * 6)
+
+    def test_osds_that_are_stopped_in_turn(self):
+        for osd in self.daemons.osds:
+            try:
+                self.daemons.stop(osd)
+                said = self.warnings_have(self.pool.name, " has not answered for ")
+                self.assertNotIn("given up", said)
+            finally:
+                self.daemons.go_on(osd)
+            self.goes_on()
+        self.ends_with_all_devices()
+
+    def test_osds_that_take_long_for_each_request(self):
+        def delay(seconds):
+            for osd in self.daemons.osds:
+                for name, value in (("duration", seconds), ("probability", int(seconds > 0))):
+                    name = f"osd_debug_inject_dispatch_delay_{name}"
+                    self.daemons.ceph("tell", osd, "config", "set", name, str(value))
+
+        delay(SLOW)
+        try:
+            began = time.monotonic()
+            self.goes_on(10 * THREADS)
+            took = time.monotonic() - began
+            self.assertNotIn("given up", self.writer.warnings())
+        finally:
+            delay(0)
+        # One of the threads had ten of them, nine of which it has begun meanwhile, one after the other.
+        self.assertGreaterEqual(took, 9 * SLOW)
+        self.ends_with_all_devices()
 
 
 if __name__ == "__main__":
