@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A small Ceph cluster on this machine's loopback, for tests and trials: never for data.
 
-  cluster.py start DIR [--osds N]   prints where its ceph.conf is when pools can be written
-  cluster.py stop DIR               ends its processes and removes DIR
+  cluster.py start DIR [--osds N] [--cephx]   prints where its ceph.conf is when pools can be written
+  cluster.py stop DIR                         ends its processes and removes DIR
 
 One monitor and N OSDs (3), each on a file in DIR; nothing outside of DIR is written, and no service of the
-system is touched. No keys: whoever reaches the loopback may do anything. Pools: `log`, two copies of
+system is touched. No keys: whoever reaches the loopback may do anything; with --cephx, who has a key: that of a
+client is looked for in DIR/ceph.NAME.keyring, and client.admin has one there. Pools: `log`, two copies of
 everything; `data`, erasure-coded 2+1, which images name as their data pool, and `meta`, two copies,
 for their names: rbd create --data-pool data meta/IMAGE.
 
@@ -15,6 +16,7 @@ Takes ceph-mon, ceph-osd and ceph-common, 16 or later. There is no manager (ceph
 
 import argparse
 import concurrent.futures
+import json
 import os
 import shutil
 import signal
@@ -38,9 +40,9 @@ mon host = [v2:127.0.0.1:{port}]
 public addr = 127.0.0.1
 cluster addr = 127.0.0.1
 ms bind msgr1 = false
-auth cluster required = none
-auth service required = none
-auth client required = none
+auth cluster required = {auth}
+auth service required = {auth}
+auth client required = {auth}
 run dir = {directory}/run
 log file = {directory}/log/$name.log
 log to stderr = false
@@ -60,14 +62,19 @@ osd pool default pg autoscale mode = off
 osd client watch timeout = 6
 osd heartbeat grace = 20
 
+[client]
+keyring = {directory}/ceph.$name.keyring
+
 [mon]
 mon data = {directory}/mon
 pid file = {directory}/run/$name.pid
 admin socket = {directory}/run/$name.asok
 mon warn on insecure global id reclaim allowed = false
+auth allow insecure global id reclaim = false
 
 [osd]
 osd data = {directory}/$name
+keyring = {directory}/$name/keyring
 pid file = {directory}/run/$name.pid
 admin socket = {directory}/run/$name.asok
 osd objectstore = bluestore
@@ -85,8 +92,9 @@ class Failed(Exception):
 
 
 class Cluster:
-    def __init__(self, directory):
+    def __init__(self, directory, cephx=False):
         self.directory = os.path.abspath(directory)
+        self.cephx = cephx
         self.conf = os.path.join(self.directory, "ceph.conf")
 
     def path(self, *parts):
@@ -143,9 +151,14 @@ class Cluster:
         fsid = str(uuid.uuid4())
         port = free_port()
         with open(self.conf, "w", encoding="utf-8") as file:
-            file.write(CONF.format(fsid=fsid, port=port, directory=self.directory, osd_size=OSD_SIZE))
+            auth = "cephx" if self.cephx else "none"
+            file.write(CONF.format(fsid=fsid, port=port, directory=self.directory, osd_size=OSD_SIZE, auth=auth))
         keyring = self.path("keyring")
         self.run("ceph-authtool", "--create-keyring", keyring, "--gen-key", "-n", "mon.", "--cap", "mon", "allow *")
+        admin = self.path("ceph.client.admin.keyring")
+        everything = [word for service in ("mon", "osd") for word in ("--cap", service, "allow *")]
+        self.run("ceph-authtool", "--create-keyring", admin, "--gen-key", "-n", "client.admin", *everything)
+        self.run("ceph-authtool", keyring, "--import-keyring", admin)
         monmap = self.path("monmap")
         self.run("monmaptool", "--create", "--addv", "a", f"[v2:127.0.0.1:{port}]", "--fsid", fsid, monmap)
         common = ("--conf", self.conf, "-i", "a")
@@ -157,7 +170,13 @@ class Cluster:
         identities = [str(uuid.uuid4()) for _ in range(count)]
         for number, identity in enumerate(identities):
             os.mkdir(self.path(f"osd.{number}"))
-            self.ceph("osd", "new", identity, str(number))
+            secret = self.run("ceph-authtool", "--gen-print-key").strip()
+            secrets = self.path(f"osd.{number}.json")
+            with open(secrets, "w", encoding="ascii") as file:
+                json.dump({"cephx_secret": secret}, file)
+            self.ceph("osd", "new", identity, str(number), "-i", secrets)
+            keyring = self.path(f"osd.{number}", "keyring")
+            self.run("ceph-authtool", "--create-keyring", keyring, "--name", f"osd.{number}", "--add-key", secret)
 
         def start_osd(number):
             common = ("--conf", self.conf, "-i", str(number))
@@ -256,10 +275,11 @@ def main():
     start = verbs.add_parser("start", help="starts a cluster whose files are all in DIR")
     start.add_argument("directory", metavar="DIR")
     start.add_argument("--osds", type=int, default=3, help="how many OSDs (3)")
+    start.add_argument("--cephx", action="store_true", help="nobody gets in without a key")
     stop = verbs.add_parser("stop", help="ends its processes and removes DIR")
     stop.add_argument("directory", metavar="DIR")
     options = parser.parse_args()
-    cluster = Cluster(options.directory)
+    cluster = Cluster(options.directory, getattr(options, "cephx", False))
     try:
         if options.verb == "start":
             cluster.start(options.osds)
