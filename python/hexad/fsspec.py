@@ -6,7 +6,8 @@
 
 In hexad://P the pool is the shortest leading directory of P that holds a pool description
 (hexad.pool); the rest is the name of the object, byte for byte. A P without a leading slash begins
-at the current directory.
+at the current directory, unless it begins with the address of a pool on a cluster, as
+rbd:POOL/GROUP@SNAPSHOT: then the rest is the name, too.
 
 Directories are what the slashes in names make them: "a" is one as long as any name begins with
 "a/". Nobody need make them. mkdir() makes an empty one that stays: an object named "a/", as
@@ -119,7 +120,7 @@ class HexadFileSystem(Listing):
         if not isinstance(path, str):
             raise TypeError(f"path: str or os.PathLike is wanted, not {type(path).__name__}")
         path = path.removeprefix("hexad://").removeprefix("hexad::")
-        if not path.startswith("/"):
+        if not path.startswith("/") and not _pool_path.is_address(path):
             path = os.path.join(os.getcwd(), path)
         return path.rstrip("/") or "/"
 
@@ -132,6 +133,8 @@ class HexadFileSystem(Listing):
         if known is not None:
             return known
         directory, name = _pool_path.split(path)
+        if _pool_path.is_address(directory):
+            return self._pool_of_images(directory), name
         key = os.getpid(), os.path.realpath(directory), _pool_path.identity(directory)
         with self._opening():
             store = self._stores.get(key)
@@ -147,6 +150,16 @@ class HexadFileSystem(Listing):
             store = self._stores.get(key)
             if store is None:
                 store = hexad.open(devices=devices, fast=self.fast, read_only=self.read_only)
+                self._stores[key] = store
+        return store
+
+    def _pool_of_images(self, address: str) -> hexad.Store:
+        key = os.getpid(), address, None
+        with self._opening():
+            store = self._stores.get(key)
+            if store is None:
+                read_only = self.read_only or _pool_path.is_snapshot(address)
+                store = hexad.open(address, read_only=read_only)
                 self._stores[key] = store
         return store
 

@@ -1,4 +1,6 @@
-"""hexad:// of a pool that is named by its devices, as storage options."""
+"""hexad:// of a pool that is named by its devices, as storage options or in the path.
+
+A pool on a cluster is opened by tests/ceph/python_group_test.py."""
 
 import pytest
 
@@ -6,6 +8,7 @@ fsspec = pytest.importorskip("fsspec")
 
 # pylint: disable=wrong-import-position
 import hexad
+from hexad import _pool_path
 from hexad.fsspec import HexadFileSystem
 
 fsspec.register_implementation("hexad", HexadFileSystem, clobber=True)
@@ -41,4 +44,29 @@ def test_urls_and_reading_only(devices):
     fs = fsspec.filesystem("hexad", **options)
     with pytest.raises(hexad.ReadOnlyError):
         fs.pipe("/run7/a", b"2")
+    fs.close()
+
+
+@pytest.mark.parametrize(
+    "path, pool, name",
+    [
+        ("rbd:log/store@monday/run7/a", "rbd:log/store@monday", "run7/a"),
+        ("rbd:log/store?id=x&data_pool=y/a//b", "rbd:log/store?id=x&data_pool=y", "a//b"),
+        ("rbd:log/store@monday/", "rbd:log/store@monday", ""),
+        ("rbd:log/store", "rbd:log/store", ""),
+    ],
+)
+def test_an_address_in_a_path(path, pool, name):
+    assert _pool_path.split(HexadFileSystem._strip_protocol("hexad://" + path)) == (pool, name)
+
+
+def test_an_address_without_a_group_and_a_directory_that_is_called_so(tmp_path, monkeypatch):
+    fs = HexadFileSystem(skip_instance_cache=True)
+    for path in ("rbd:log", "rbd:log/"):
+        with pytest.raises(FileNotFoundError, match="no group of images is named"):
+            fs.ls("hexad://" + path)
+    monkeypatch.chdir(tmp_path)
+    hexad.format("rbd:log/pool", devices=[f"d{i}" for i in range(6)], size="64 MiB", preset="tiny")
+    fs.pipe("./rbd:log/pool/a", b"1")
+    assert fs.cat("hexad://./rbd:log/pool/a") == b"1"
     fs.close()

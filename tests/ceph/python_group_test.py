@@ -8,6 +8,8 @@ import unittest
 import hexad
 
 CONF = os.environ["HEXAD_CEPH_CONF"]
+# Where an address says nothing of it, as those in URLs cannot: it has slashes.
+os.environ["CEPH_CONF"] = CONF
 HEXAD = os.path.abspath(os.environ["HEXAD"])
 
 
@@ -42,6 +44,7 @@ class Group(unittest.TestCase):
     def test_a_snapshot_is_read_while_this_process_writes_the_pool(self):
         with hexad.open(self.pool) as store:
             store.put("run7/a", b"before")
+            self.put_array(store)
             self.take()
             store.put("run7/a", b"after")
             with hexad.open(self.snapshot, read_only=True) as old:
@@ -52,9 +55,19 @@ class Group(unittest.TestCase):
                 hexad.open(self.snapshot)
             self.through_fsspec()
             self.through_zarr()
+            self.through_urls()
             self.assertEqual(store.get("run7/a"), b"after")
         with hexad.open(devices=[self.live]) as store:
             self.assertEqual(store.get("run7/a"), b"after")
+
+    def put_array(self, store):
+        try:
+            import zarr
+
+            from hexad.zarr import HexadStore
+        except ImportError:
+            return
+        zarr.create_array(HexadStore(store, "array"), shape=(3,), dtype="i4", chunks=(2,))[:] = [1, 2, 3]
 
     def through_fsspec(self):
         try:
@@ -63,7 +76,7 @@ class Group(unittest.TestCase):
             return
         fs = HexadFileSystem(devices=self.snapshot, read_only=True, skip_instance_cache=True)
         self.assertEqual(fs.cat("/run7/a"), b"before")
-        self.assertEqual(fs.find("/"), ["/run7/a"])
+        self.assertEqual(fs.find("/run7"), ["/run7/a"])
         fs.close()
 
     def through_zarr(self):
@@ -77,6 +90,34 @@ class Group(unittest.TestCase):
             return [key async for key in HexadStore(self.snapshot, "run7", read_only=True).list()]
 
         self.assertEqual(asyncio.run(keys()), ["a"])
+
+    def through_urls(self):
+        try:
+            import fsspec
+            import zarr
+
+            from hexad.fsspec import HexadFileSystem
+        except ImportError:
+            return
+        fsspec.register_implementation("hexad", HexadFileSystem, clobber=True)
+        address = f"rbd:log/{self.group}@one?id=admin"
+        with fsspec.open(f"hexad://{address}/run7/a", skip_instance_cache=True) as file:
+            self.assertEqual(file.read(), b"before")
+        with fsspec.open("hexad:///run7/a", devices=self.snapshot, read_only=True, skip_instance_cache=True) as file:
+            self.assertEqual(file.read(), b"before")
+        fs, path = fsspec.url_to_fs(f"hexad://{address}/run7", skip_instance_cache=True)
+        self.assertEqual(fs.find(path), [f"{address}/run7/a"])
+        self.assertEqual(fs.glob(f"hexad://{address}/run*/*"), [f"{address}/run7/a"])
+        self.assertEqual(fs.ls(f"hexad://{address}", detail=False), [f"{address}/array", f"{address}/run7"])
+        with self.assertRaises(hexad.ReadOnlyError):
+            fs.pipe(f"hexad://{address}/run7/a", b"x")
+        fs.close()
+        for url, options in (
+            (f"hexad://{address}/array", {}),
+            ("hexad:///array", {"devices": self.snapshot, "read_only": True}),
+        ):
+            array = zarr.open_array(url, mode="r", storage_options={**options, "skip_instance_cache": True})
+            self.assertEqual(array[:].tolist(), [1, 2, 3])
 
 
 if __name__ == "__main__":
