@@ -22,6 +22,12 @@ std::uint64_t unused(const SpaceUsage& space) {
 
 const std::string kCollections[] = {"default", "second", "\x01\xff"};
 
+// Of RunnerOptions::worn_percent. No other op goes there.
+const std::string kWorn = "worn";
+constexpr std::uint64_t kWornSize = std::uint64_t{64} << 10;
+
+std::string worn_name(std::uint64_t number) { return "worn" + std::to_string(number); }
+
 const std::string& name_of(io::Rng& rng) {
   static const std::string kNames[] = {
       "a",    "a/",     "a/b",
@@ -220,7 +226,7 @@ class Runner {
   }
 
   RunnerTally run() {
-    std::string why;
+    std::string why = put_worn();
     while (why.empty() && tally_.ops < options_.ops) why = step();
     if (why.empty()) why = finish();
     if (!why.empty()) {
@@ -231,6 +237,14 @@ class Runner {
   }
 
  private:
+  // A state that the power's failing may bring back.
+  struct Past {
+    Lsn lsn = 0;
+    Model model;
+  };
+
+  std::string put_worn();
+  void wear(Transaction& t);
   std::string step();
   std::string begin_stream();
   Transaction make_transaction();
@@ -241,6 +255,8 @@ class Runner {
   std::string compare_all();
   std::string check() { return target_.check(); }
   std::string reopen();
+  std::string cut();
+  std::string find_state(std::size_t& which);
   std::string finish();
   bool one_in(std::uint64_t count) { return count > 0 && rng_.chance(1, count); }
 
@@ -257,6 +273,9 @@ class Runner {
   std::uint64_t read_to_ = 0;                   // ... and how far it has come
   std::string last_ops_;                        // of the transaction before, for people
   bool buffered_ = false;                       // commits since the last durable one
+  Lsn newest_ = 0;                              // of model_
+  std::vector<Past> past_;                      // before model_, the oldest first
+  std::uint64_t worn_ = 0;                      // objects
   std::vector<std::pair<std::string, std::string>> touched_;  // objects of the transaction before
 };
 
@@ -271,6 +290,37 @@ std::string describe(const Transaction& transaction) {
 }
 
 std::string text_of(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
+std::string Runner::put_worn() {
+  if (options_.worn_percent == 0) return "";
+  const Result<ObjectRoom> room = target_.store().room_for(kWornSize);
+  if (!room.ok()) return "room: " + room.error().to_string();
+  Transaction made;
+  made.create_collection(kWorn);
+  if (std::string why = commit(std::move(made)); !why.empty()) return why;
+  const std::uint64_t count = room->usable * options_.worn_percent / 100 / kWornSize;
+  while (worn_ < count) {
+    Transaction t;
+    for (int i = 0; i < 16 && worn_ < count; ++i, ++worn_) {
+      t.put(kWorn, worn_name(worn_), noise(kWornSize, rng_.next()));
+    }
+    if (std::string why = commit(std::move(t)); !why.empty()) return why;
+  }
+  return "";
+}
+
+void Runner::wear(Transaction& t) {
+  constexpr std::uint64_t kPart = 1024;
+  for (std::uint64_t writes = 1 + rng_.below(6); writes > 0; --writes) {
+    const std::uint64_t at = rng_.below(kWornSize / kPart - 4) * kPart;
+    t.write(kWorn, worn_name(rng_.below(worn_)), at,
+            as_bytes(noise((1 + rng_.below(4)) * kPart, rng_.next())));
+  }
+  if (rng_.chance(1, 8)) t.put(kWorn, worn_name(rng_.below(worn_)), noise(kWornSize, rng_.next()));
+  if (rng_.chance(1, 8)) {
+    t.clone(kWorn, worn_name(rng_.below(worn_)), kWorn, "copy" + std::to_string(rng_.below(4)));
+  }
+}
 
 std::string Runner::step() {
   if (rng_.chance(1, 20)) {
@@ -301,6 +351,10 @@ std::string Runner::begin_stream() {
   for (std::uint64_t pieces = rng_.below(4); pieces > 0; --pieces) {
     const std::string piece = maker_.payload(rng_);
     if (const Status status = (*writer)->append(as_bytes(piece)); !status.ok()) {
+      if (options_.may_be_full && status.error().code == ErrorCode::kNoSpace) {
+        ++tally_.refused;
+        return "";
+      }
       return "append: " + text_of(status);
     }
     data += piece;
@@ -347,6 +401,7 @@ Transaction Runner::make_transaction() {
     ++chosen;
   }
   if (writer_ != nullptr) publish();
+  if (worn_ > 0 && rng_.chance(1, 2)) wear(t);
   return t;
 }
 
@@ -364,7 +419,7 @@ std::string Runner::commit(Transaction transaction) {
   Model next = model_;
   const std::optional<ErrorCode> expected = next.apply(transaction);
   CommitOptions options;
-  if (rng_.chance(1, 4)) options.durability = Durability::kBuffered;
+  if (rng_.chance(options_.buffered_in_4, 4)) options.durability = Durability::kBuffered;
   const Result<Lsn> lsn = target_.store().commit(std::move(transaction), options);
   model_.streams.clear();
   next.streams.clear();
@@ -373,8 +428,16 @@ std::string Runner::commit(Transaction transaction) {
       return "commit went well instead of failing with " + std::string(to_string(*expected));
     }
     buffered_ = options.durability == Durability::kBuffered;
+    if (!buffered_) past_.clear();
+    if (buffered_ && options_.cut_one_in > 0) past_.push_back({newest_, std::move(model_)});
+    newest_ = *lsn;
     next.stamp(*lsn);
     model_ = std::move(next);
+    return "";
+  }
+  if (options_.may_be_full && expected != ErrorCode::kNoSpace &&
+      lsn.error().code == ErrorCode::kNoSpace) {
+    ++tally_.refused;
     return "";
   }
   ++tally_.failures;
@@ -424,6 +487,7 @@ std::string Runner::read_some() {
 }
 
 std::string Runner::happen() {
+  if (one_in(options_.cut_one_in)) return cut();
   if (one_in(options_.wait_one_in)) target_.wait();
   if (one_in(options_.checkpoint_one_in)) {
     if (const Status status = target_.store().checkpoint(); !status.ok()) {
@@ -455,6 +519,7 @@ std::string Runner::reopen() {
     }
   }
   buffered_ = false;
+  past_.clear();
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
     if (access == Access::kReadOnly && !look) continue;
     // Reading alone leaves nothing to close.
@@ -465,6 +530,46 @@ std::string Runner::reopen() {
     if (std::string why = compare_all(); !why.empty()) return "opened again: " + why;
     if (std::string why = check(); !why.empty()) return "opened again: " + why;
   }
+  return "";
+}
+
+// Which of past_ the store shows, of the newest as many as are there.
+std::string Runner::find_state(std::size_t& which) {
+  const Lsn last = target_.store().status().last_lsn;
+  std::string first;
+  for (which = past_.size(); which-- > 0;) {
+    if (past_[which].lsn > last) continue;
+    std::string why = difference(target_.store(), past_[which].model, rng_);
+    if (why.empty()) return "";
+    if (first.empty()) first = std::move(why);
+  }
+  if (!first.empty()) return first;
+  return "LSN " + std::to_string(past_.front().lsn) + " was durable, and the store ends at " +
+         std::to_string(last);
+}
+
+std::string Runner::cut() {
+  using Ending = RunnerTarget::Ending;
+  reader_.reset();
+  const Lsn durable = target_.store().status().last_lsn;
+  past_.push_back({newest_, std::move(model_)});
+  while (past_.size() > 1 && past_[1].lsn <= durable) past_.erase(past_.begin());
+  ++tally_.cuts;
+  std::size_t which = 0;
+  const bool look = rng_.chance(1, 3);  // first for reading alone
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    if (access == Access::kReadOnly && !look) continue;
+    const bool second = look && access == Access::kReadWrite;
+    const Status status = target_.reopen(second ? Ending::kDropped : Ending::kCut, access);
+    if (!status.ok()) return "opening behind a power failure: " + text_of(status);
+    if (std::string why = find_state(which); !why.empty()) return "a power failure: " + why;
+    if (std::string why = check(); !why.empty()) return "a power failure: " + why;
+  }
+  tally_.lost += past_.size() - 1 - which;
+  newest_ = past_[which].lsn;
+  model_ = std::move(past_[which].model);
+  past_.clear();
+  buffered_ = false;
   return "";
 }
 
@@ -507,6 +612,9 @@ void RunnerTally::add(const RunnerTally& other) {
   compared += other.compared;
   reopened += other.reopened;
   read += other.read;
+  cuts += other.cuts;
+  lost += other.lost;
+  refused += other.refused;
   if (difference.empty()) difference = other.difference;
 }
 

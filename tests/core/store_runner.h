@@ -18,12 +18,13 @@ class RunnerTarget {
   enum class Ending : std::uint8_t {
     kClosed,   // by close()
     kDropped,  // only destroyed: the next opening recovers
+    kCut,      // the power fails: what was buffered may be gone. Only where a run asks for it
   };
 
   virtual ~RunnerTarget() = default;
   virtual Store& store() = 0;
   virtual bool can_reopen() const = 0;
-  // Everything that was committed is durable.
+  // Everything that was committed is durable, but for kCut.
   virtual Status reopen(Ending ending, Access access) = 0;
   // Nothing, or what a deep fsck finds, and where there is a log, what is wrong in its order.
   virtual std::string check();
@@ -81,6 +82,15 @@ struct RunnerOptions {
   // After one transaction in so many of those without: a reader, which reads an object as it was
   // then a piece at a time, one behind each transaction that follows.
   std::uint64_t read_one_in = 0;
+  std::uint64_t buffered_in_4 = 1;  // transactions of four that are buffered
+  // After one transaction in so many the power fails; what is left has to be a state that was
+  // there, and no older than the last one that was durable.
+  std::uint64_t cut_one_in = 0;
+  // Objects of 64 KiB that take so much of what is usable, in a collection of their own, of which
+  // every second transaction overwrites small parts: they are compacted all the time.
+  std::uint64_t worn_percent = 0;
+  // There may be no space; then a transaction has changed nothing.
+  bool may_be_full = false;
 };
 
 struct RunnerTally {
@@ -90,7 +100,10 @@ struct RunnerTally {
   std::uint64_t streams = 0;   // objects written piece by piece
   std::uint64_t compared = 0;  // times that everything was
   std::uint64_t reopened = 0;
-  std::uint64_t read = 0;  // objects by readers, to the end
+  std::uint64_t read = 0;     // objects by readers, to the end
+  std::uint64_t cuts = 0;     // power failures
+  std::uint64_t lost = 0;     // transactions that were buffered, by these
+  std::uint64_t refused = 0;  // transactions and streams for which there was no space
   // The run ends with the first one. It names the seed, the transaction and its ops.
   std::string difference;
 
