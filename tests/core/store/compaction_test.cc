@@ -3,6 +3,7 @@
 // 187 MiB within half a lap, and settled at 5.5 times its size in a large one.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -44,23 +45,28 @@ struct Disk {
   std::string overwrite(std::size_t thousandths) {
     const std::size_t blocks = bytes.size() / kBlock;
     for (std::size_t done = 0; done < blocks * thousandths / 1000; done += kAtOnce) {
-      Transaction t;
-      for (int i = 0; i < kAtOnce; ++i) {
-        const std::size_t at = rng.below(blocks) * kBlock;
-        const std::string block = noise(kBlock, ++made);
-        std::copy(block.begin(), block.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
-        t.write(kBucket, "disk", at, as_bytes(block));
-      }
-      const Status written = store.commit(std::move(t)).status();
-      if (!written.ok()) {
-        return "after " + std::to_string(done) + " of " + std::to_string(blocks) +
-               " blocks: " + message_of(written) +
-               "; lists compacted: " + std::to_string(counter(store, "compacted_lists")) +
-               ", stripes cleaned: " + std::to_string(counter(store, "cleaned_stripes")) +
-               ", checkpoints: " + std::to_string(counter(store, "checkpoints"));
-      }
+      const std::string wrong = overwrite_some();
+      if (wrong.empty()) continue;
+      return "after " + std::to_string(done) + " of " + std::to_string(blocks) +
+             " blocks: " + wrong;
     }
     return "";
+  }
+  // In one transaction.
+  std::string overwrite_some() {
+    Transaction t;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::size_t at = rng.below(bytes.size() / kBlock) * kBlock;
+      const std::string block = noise(kBlock, ++made);
+      std::copy(block.begin(), block.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+      t.write(kBucket, "disk", at, as_bytes(block));
+    }
+    const Status written = store.commit(std::move(t)).status();
+    if (written.ok()) return "";
+    return message_of(written) +
+           "; lists compacted: " + std::to_string(counter(store, "compacted_lists")) +
+           ", stripes cleaned: " + std::to_string(counter(store, "cleaned_stripes")) +
+           ", checkpoints: " + std::to_string(counter(store, "checkpoints"));
   }
   std::string check() const {
     if (get(store, "disk") != bytes) return "other bytes";
@@ -128,6 +134,40 @@ TEST_CASE("compaction: at rest little is dead, and then nothing is written any m
   CHECK(before == after);
   CHECK(was.version == is.version);
   CHECK(was.mtime == is.mtime);
+}
+
+// As full as that the cleaner has to bring what the next writes take. How much an object takes
+// depends on what is free: it is compacted by need, and at rest.
+TEST_CASE("compaction: under load, four fifths full, at most 1.6 bytes are allocated for each") {
+  SimPool pool(pool_of(8_MiB));
+  double most = 0;  // bytes allocated for each that users have
+  double last = 0;
+  std::uint64_t size = 0;
+  std::uint64_t compacted = 0;
+  const auto run = [&](Store& store) -> std::string {
+    // Its blocks come to lie as objects of their size do.
+    size = store.room_for(kBlock)->usable * 8 / 10 / 1_MiB * 1_MiB;
+    Disk disk(store, size);
+    std::string wrong = disk.fill();
+    // Two laps, with a look behind each tenth transaction.
+    const std::size_t transactions = 2 * size / kBlock / kAtOnce;
+    for (std::size_t done = 0; wrong.empty() && done < transactions; ++done) {
+      wrong = disk.overwrite_some();
+      if (done % 10 != 0) continue;
+      const SpaceUsage usage = store.space().value();
+      last = static_cast<double>(usage.allocated) / static_cast<double>(usage.user_bytes);
+      most = std::max(most, last);
+    }
+    compacted = counter(store, "compacted_lists");
+    return wrong.empty() ? disk.check() : wrong;
+  };
+  REQUIRE(pool.with_store(run) == "");
+  std::printf(
+      "an object of %d MiB, four fifths of what is usable, under load: allocated %.2f times "
+      "its size at most, %.2f in the end\n",
+      static_cast<int>(size >> 20), most, last);
+  CHECK(compacted > 0);
+  CHECK(most <= 1.6);
 }
 
 // Whoever opened a store knows nothing of what others have cut up in it.
