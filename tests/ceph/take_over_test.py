@@ -12,7 +12,8 @@ by the command line. One that was stopped goes on before the next one writes, or
 * the store has no damage (fsck --deep, in each process that opens it).
 
 HEXAD_SEED picks moments and ways, HEXAD_ROUNDS how many rounds (3; with HEXAD_THOROUGH 40). HEXAD_CEPH_CONF is the
-cluster; without it one is started. HEXAD_SECONDS ends it earlier."""
+cluster; without it one is started. HEXAD_SECONDS ends it earlier. HEXAD_PROFILE is the pool's (4+0), of four images;
+HEXAD_DATA_POOL an erasure-coded pool for their data (data, of tools/ceph/cluster.py), whose names are in `meta` then."""
 
 import os
 import random
@@ -31,6 +32,8 @@ import ledger  # pylint: disable=wrong-import-position
 SEED = int(os.environ.get("HEXAD_SEED") or 0)
 ROUNDS = int(os.environ.get("HEXAD_ROUNDS") or (40 if os.environ.get("HEXAD_THOROUGH") else 3))
 SECONDS = float(os.environ.get("HEXAD_SECONDS") or 1e9)
+PROFILE = os.environ.get("HEXAD_PROFILE") or "4+0"
+DATA_POOL = os.environ.get("HEXAD_DATA_POOL") or ""
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 # Of six rounds.
 WAYS = ("killed", "killed", "killed", "killed", "stopped", "live")
@@ -134,7 +137,10 @@ def main():
             conf = subprocess.run(
                 [cluster, "start", os.path.join(top, "c")], stdout=subprocess.PIPE, text=True, check=True
             ).stdout.strip()
-        pool = ledger.Pool(conf, top, f"takeover-{SEED}-{os.getpid()}")
+        name = f"takeover-{SEED}-{os.getpid()}"
+        pool = ledger.Pool(
+            conf, top, name, profile=PROFILE, names_pool="meta" if DATA_POOL else "log", data_pool=DATA_POOL
+        )
         campaign = Campaign(pool, random.Random(SEED))
         try:
             campaign.run()
