@@ -425,6 +425,14 @@ std::vector<std::uint32_t> ZoneSet::free_run_lengths() const {
   return lengths;
 }
 
+std::vector<std::uint32_t> ZoneSet::free_run_lengths(ZoneId zone) const {
+  std::vector<std::uint32_t> lengths;
+  const auto found = by_id_.find(zone);
+  if (found == by_id_.end()) return lengths;
+  for (const UnitRun& run : zones_[found->second]->state.free_runs()) lengths.push_back(run.units);
+  return lengths;
+}
+
 bool ZoneSet::may_die(const Extent& extent) const {
   const Zone* zone = find(extent.zone);
   return zone != nullptr && zone->state.may_die(extent.run());

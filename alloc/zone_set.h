@@ -176,6 +176,8 @@ class ZoneSet {
   double fragmentation() const;
   // The lengths of all free runs of open zones, in no order. O(units / 64 + runs).
   std::vector<std::uint32_t> free_run_lengths() const;
+  // The same of one zone; of one that is not there none.
+  std::vector<std::uint32_t> free_run_lengths(ZoneId zone) const;
   bool is_live(const Extent& extent) const;
   // Every unit is live, or in flight: publish_free() takes it once what is in flight is published,
   // if nobody else frees it first.

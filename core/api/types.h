@@ -412,8 +412,8 @@ struct SpaceUsage {
   // Nothing: there are none with any bytes.
   std::optional<std::uint64_t> usable_for_mix = std::nullopt;
   std::optional<std::uint64_t> available_for_mix = std::nullopt;
-  // Of objects of 1 KiB, 2 KiB, ... 64 MiB, and a byte more than these, those that the empty store
-  // holds the fewest bytes of.
+  // Of objects of 1 KiB, 2 KiB, ... 1 MiB, and a byte more than these, those that the empty store
+  // holds the fewest bytes of. Smaller ones take more for each byte: what a name takes, too.
   ObjectRoom least;
   // Of `allocated`, what is set aside for small objects on their way, or in the log.
   std::uint64_t promised = 0;

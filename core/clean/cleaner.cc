@@ -44,6 +44,7 @@ constexpr int kMostLooks = 64;
 constexpr std::uint64_t kMostListBytes = 256 << 10;
 constexpr std::size_t kMostBlobs = 512;
 constexpr std::size_t kMostLeftAlone = 1 << 16;
+constexpr io::Nanos kBetweenTries = 10'000'000'000;  // CL8
 // Of what is kept for moves, what the runs that a step looks at have together.
 constexpr std::uint64_t kMostRuns = 4;
 
@@ -207,7 +208,11 @@ void Cleaner::maybe_try_again(For whom) {
   const std::uint64_t last_rest = rested_at_.load(std::memory_order_acquire);
   const bool rested = whom == For::kAtRest && wants_rest() && last_rest != rest_tried_;
   const bool asked = look_again_.exchange(false, std::memory_order_acq_rel);
-  if (!asked && !rested && healed == healed_) return;
+  const bool wanted = rested || whom == For::kCommit || healed != healed_;
+  const io::Nanos now = parts_.executor.clock().now();
+  const bool waited = !tried_.has_value() || now - *tried_ >= kBetweenTries;
+  if (!asked && !(wanted && waited)) return;
+  tried_ = now;
   healed_ = healed;
   if (rested) rest_tried_ = last_rest;
   std::erase_if(left_alone_, [](const auto& stripe) {

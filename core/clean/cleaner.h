@@ -25,7 +25,8 @@
 //   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
 //   CL7  While the record waits for its place no state and no pin is held
 //   CL8  What could not be read is tried again once cells have been healed, a device is behind no
-//        more, or a store comes to rest after more has died: not after every step
+//        more, a store comes to rest after more has died, or a commit finds no space: where nobody
+//        asks for it, at most once in kBetweenTries, so that a step which finds nothing else ends
 //
 // Blobs that lists show in part, and those that leave much of a stripe of their own empty, are
 // compacted, too (core/clean/compactor.h), in turn with these: what gives most for what it costs
@@ -173,15 +174,16 @@ class Cleaner {
     CounterId why = CounterId::kCleanNoGain;
   };
   std::map<StripeName, LeftAlone> left_alone_;
-  std::uint64_t healed_ = 0;             // cells, when what could not be read was tried again last
-  std::uint64_t rest_tried_ = 0;         // rested_at_, when a store at rest did so last
-  std::set<StripeName> no_room_;         // in this step, for lack of longer runs
-  bool under_way_ = false;               // much was dead, and is being cleaned
-  bool unreleased_ = false;              // something has been moved since the last release
-  std::atomic<std::uint64_t> moved_{0};  // steps that moved something
-  std::atomic<std::uint64_t> looked_at_{0};   // deaths() at the last look, plus one
-  std::atomic<std::uint64_t> rested_at_{0};   // deaths() when a store at rest was last done
-  std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
+  std::uint64_t healed_ = 0;  // cells, when what could not be read was tried again last
+  std::uint64_t rest_tried_ = ~std::uint64_t{0};  // rested_at_, when a store at rest did so last
+  std::optional<io::Nanos> tried_;                // when that was
+  std::set<StripeName> no_room_;                  // in this step, for lack of longer runs
+  bool under_way_ = false;                        // much was dead, and is being cleaned
+  bool unreleased_ = false;                       // something has been moved since the last release
+  std::atomic<std::uint64_t> moved_{0};           // steps that moved something
+  std::atomic<std::uint64_t> looked_at_{0};       // deaths() at the last look, plus one
+  std::atomic<std::uint64_t> rested_at_{0};       // deaths() when a store at rest was last done
+  std::atomic<std::uint64_t> next_check_{0};      // so many bytes after it whether little is left
   std::atomic<bool> was_low_{false};
   std::atomic<bool> look_again_{false};  // since look_again()
 };

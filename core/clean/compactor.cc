@@ -139,7 +139,7 @@ void Compactor::note_missed(const Status& why) {
 }
 
 void Compactor::try_again() {
-  if (std::exchange(missed_, false)) partly_.note_lost();
+  if (std::exchange(missed_, false)) walk_ = ListWalk();
   partly_.try_again();
   lone_.try_again();
   problem_ = {};
@@ -280,7 +280,7 @@ Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) 
   HEXAD_TRY_ASSIGN(const Lsn written,
                    write_moved(parts_, layouts, pieces.stored, fill_record, moved));
   for (const Work& work : pieces.lists) forget(work.at.list.key, work.at.list.changed);
-  if (!done.unreadable.ok()) note_problem(done.unreadable);
+  if (!done.unreadable.ok()) note_missed(done.unreadable);
   if (written == 0) return Did::kLooked;
   walk_.note_gain();
   for (const Done::Left& left : done.lists) {

@@ -28,7 +28,11 @@ void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn
     before = found->second.bytes.hidden;
     erase(found);
   }
-  unreadable_.erase(key);
+  const auto unreadable = unreadable_.find(key);
+  if (unreadable != unreadable_.end()) {
+    if (unreadable->second.changed > changed) return;  // KQ1
+    unreadable_.erase(unreadable);
+  }
   if (bytes.hidden == 0) return;
   if (bytes.hidden > before) {
     grown_.fetch_add(bytes.hidden - before, std::memory_order_acq_rel);
@@ -88,7 +92,10 @@ void FragmentedLists::note_unreadable(const std::string& key, Lsn changed) {
 
 void FragmentedLists::try_again() {
   const io::Lock lock(mutex_);
-  for (const auto& [key, entry] : std::exchange(unreadable_, {})) insert(key, entry);
+  for (std::size_t i = 0; i < kMostTries && !unreadable_.empty(); ++i) {
+    const auto first = unreadable_.extract(unreadable_.begin());
+    insert(first.key(), first.mapped());
+  }
 }
 
 FragmentedLists::Choice FragmentedLists::best(std::size_t most, std::uint32_t most_shown,
@@ -112,11 +119,6 @@ FragmentedLists::Choice FragmentedLists::best(std::size_t most, std::uint32_t mo
 bool FragmentedLists::take_lost() {
   const io::Lock lock(mutex_);
   return std::exchange(lost_, false);
-}
-
-void FragmentedLists::note_lost() {
-  const io::Lock lock(mutex_);
-  lost_ = true;
 }
 
 bool FragmentedLists::empty() {

@@ -29,6 +29,7 @@ class FragmentedLists {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 16;
   static constexpr std::size_t kMostPassed = 256;
+  static constexpr std::size_t kMostTries = 4096;
 
   // `most`: lists that are kept.
   explicit FragmentedLists(io::Executor& executor, std::size_t most = kMost)
@@ -43,7 +44,7 @@ class FragmentedLists {
   void set_aside(const std::string& key, Lsn changed, Lsn until);
   // It could not be read (KQ4).
   void note_unreadable(const std::string& key, Lsn changed);
-  // What could not be read is to be tried again.
+  // What could not be read is to be tried again: up to kMostTries lists of it.
   void try_again();
 
   struct Candidate {
@@ -66,9 +67,8 @@ class FragmentedLists {
   std::uint64_t to_gain() const;
   // By how much that has grown since the opening, what has gone again not taken off.
   std::uint64_t grown() const { return grown_.load(std::memory_order_acquire); }
-  // Some were let go of since there were too many, or passed over, after this was asked last.
+  // Some were let go of since there were too many, after this was asked last.
   bool take_lost();
-  void note_lost();
   bool empty();
 
  private:

@@ -458,11 +458,18 @@ class Engine : public InternalCommits {
   // engine_space.cc
   struct SpaceCount;
   Status add_records(SpaceCount& count, const std::function<bool()>& go_on);
-  PoolRoom pool_room();
-  // Space that readers of old versions hold, by reader.
-  std::vector<HeldByReader> held_by_readers();
-  // Of so many units that they hold: how much it is, and who holds the most of it.
-  std::string describe_held(std::uint64_t units);
+  // `to_compact`: user bytes that compaction would bring back, where more of it is known than the
+  // cleaner has been told.
+  PoolRoom pool_room(std::uint64_t to_compact);
+  // Space that readers of old versions hold. `waiting`: what is freed and held for nobody.
+  struct HeldByReaders {
+    std::vector<HeldByReader> readers;
+    std::uint64_t held = 0;     // user bytes
+    std::uint64_t waiting = 0;  // user bytes
+  };
+  HeldByReaders held_by_readers();
+  // How much that is, and who holds the most of it; empty: nothing.
+  std::string describe_held();
 
   // engine_control.cc
   Status start_control();

@@ -488,12 +488,14 @@ Status Engine::make_room(const Attempt& attempt) {
   }
   if (!zone.ok()) return zone;
   if (outlast_moves(attempt)) return {};
-  if (held == 0 && looked_at && parts_.space->has_deferred()) {
+  if (const std::string who = describe_held(); !who.empty()) {
+    return attempt.space_error.with_context(who);
+  }
+  if (looked_at && parts_.space->has_deferred()) {
     return attempt.space_error.with_context(
         "what was deleted or overwritten is being read just now");
   }
-  if (held == 0) return attempt.space_error;
-  return attempt.space_error.with_context(describe_held(held));
+  return attempt.space_error;
 }
 
 Lsn Engine::reclaim() {

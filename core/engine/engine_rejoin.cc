@@ -84,6 +84,7 @@ Status Engine::bring_back_locked(DeviceId id, const std::string& path, bool& fai
     return joined;
   }
   parts_.counters->add(CounterId::kDevicesReturned);
+  cleaner_->look_again();
   start_catch_up();
   return {};
 }

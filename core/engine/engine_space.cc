@@ -19,9 +19,13 @@ namespace hexad::core {
 struct Engine::SpaceCount {
   SpaceUsage usage;
   ObjectSizes sizes;
+  std::uint64_t to_compact = 0;  // user bytes that compaction would bring back, about
 };
 
 namespace {
+
+// What is written again has a footer, too: such a part of what comes back is not gained.
+constexpr std::uint64_t kCompactionCost = 8;
 
 // By powers of two of the number of units.
 std::vector<FreeRuns> classes_of(const std::vector<std::uint32_t>& runs, std::uint64_t unit) {
@@ -69,6 +73,7 @@ Status Engine::add_records(SpaceCount& count, const std::function<bool()>& go_on
     const UnshownBytes unshown = unshown_bytes(placed, rules);
     usage.dead += unshown.all;
     usage.reclaimable += unshown.in_victims;
+    count.to_compact += unshown.in_victims - unshown.in_victims / kCompactionCost;
     for (const Blob& blob : blobs_of(placed)) {
       if (blob.share != 0 && !counted.insert(blob.share).second) continue;
       // Pack stripes are counted as a whole below; a blob's part of one is its own bytes.
@@ -150,15 +155,16 @@ Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
   // What rides in the log, or is on its way, has its units set aside.
   usage.promised = room.reserved * user_unit;
   usage.allocated += usage.promised;
-  usage.held_by_readers = room.held * user_unit;
-  usage.readers = held_by_readers();
-  usage.waiting = (room.units.deferred - room.held) * user_unit;
+  HeldByReaders held = held_by_readers();
+  usage.held_by_readers = held.held;
+  usage.readers = std::move(held.readers);
+  usage.waiting = held.waiting;
   usage.internally_reserved = room.reserve * user_unit;
   // The reserve may be more than is left.
   const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
-  const PoolRoom pool = pool_room();
+  const PoolRoom pool = pool_room(count.to_compact);
   if (const std::optional<ObjectRoom> mix = room_for_mix(count.sizes, pool, *parts_.shape)) {
     usage.usable_for_mix = mix->usable;
     usage.available_for_mix = mix->available;
@@ -173,27 +179,38 @@ Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
   return std::move(count.usage);
 }
 
-std::vector<HeldByReader> Engine::held_by_readers() {
-  std::vector<HeldByReader> holding;
-  std::set<alloc::ReadRange> counted;  // several may have come at the same time
+Engine::HeldByReaders Engine::held_by_readers() {
+  const std::uint64_t user_unit = parts_.shape->unit * parts_.shape->k();
+  Space::HeldSpace held = parts_.space->held_space();
+  HeldByReaders found;
+  // One beside more others than have slots of their own keeps all that is freed behind it, and the
+  // first of them what the later ones do (core/cache/read_pins.h).
+  std::uint64_t wide = held.others;
   for (OpenReaders::Reader& reader : readers_.all()) {
-    if (!counted.insert(reader.needed).second) continue;
-    const std::uint64_t units = parts_.space->held_units_for(reader.needed);
+    std::uint64_t units = 0;
+    if (reader.needed.upto == kMaxLsn) {
+      units = std::exchange(wide, 0);
+    } else if (const auto its = held.by_reader.find(reader.needed); its != held.by_reader.end()) {
+      units = std::exchange(its->second, 0);  // several may have come at the same time
+    }
     if (units == 0) continue;
-    holding.push_back({std::move(reader.collection), std::move(reader.name), reader.opened,
-                       units * parts_.shape->unit * parts_.shape->k()});
+    found.readers.push_back(
+        {std::move(reader.collection), std::move(reader.name), reader.opened, units * user_unit});
   }
-  return holding;
+  found.held = (held.units + held.others - wide) * user_unit;
+  found.waiting = wide * user_unit;
+  return found;
 }
 
-std::string Engine::describe_held(std::uint64_t units) {
-  std::string text = format_size(units * parts_.shape->unit * parts_.shape->k()) +
-                     " of what was deleted or overwritten is being read just now";
-  const std::vector<HeldByReader> holding = held_by_readers();
+std::string Engine::describe_held() {
+  const HeldByReaders found = held_by_readers();
+  if (found.held == 0) return "";
+  std::string text =
+      format_size(found.held) + " of what was deleted or overwritten is being read just now";
   const auto most = std::max_element(
-      holding.begin(), holding.end(),
+      found.readers.begin(), found.readers.end(),
       [](const HeldByReader& a, const HeldByReader& b) { return a.held < b.held; });
-  if (most == holding.end()) return text;
+  if (most == found.readers.end()) return text;
   const io::Nanos open_for = std::max<io::Nanos>(0, executor().clock().wall_time() - most->opened);
   return text + ", " + format_size(most->held) + " of it by a reader of " +
          printable(most->collection) + "/" + printable(most->name) + " that has been open for " +
@@ -207,10 +224,10 @@ Result<ObjectRoom> Engine::room_for(std::uint64_t object_size) {
         "objects of " + std::to_string(object_size) + " bytes: there are none of that size",
         "Name a size from 1 to " + std::to_string(kMaxObjectSize) + " bytes."};
   }
-  return room_for_objects(object_size, pool_room(), *parts_.shape);
+  return room_for_objects(object_size, pool_room(0), *parts_.shape);
 }
 
-PoolRoom Engine::pool_room() {
+PoolRoom Engine::pool_room(std::uint64_t to_compact) {
   Space& space = *parts_.space;
   std::vector<CleanCandidate> candidates;
   for (const Space::PackUse& pack : space.pack_uses()) {
@@ -230,7 +247,8 @@ PoolRoom Engine::pool_room() {
   const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
   pool.left_units = left - std::min(left, room.reserved);
   pool.gain_units = units_to_gain(candidates, rules);
-  if (cleaner_ != nullptr) pool.gain_units += cleaner_->to_compact() / rules.stripe_bytes;
+  if (cleaner_ != nullptr) to_compact = std::max(to_compact, cleaner_->to_compact());
+  pool.gain_units += to_compact / rules.stripe_bytes;
   pool.has_runs = !parts_.memory_only;
   pool.reserve = checkpointer_->reserve_input();
   return pool;

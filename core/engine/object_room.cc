@@ -177,7 +177,7 @@ void ObjectSizes::add(std::uint64_t size) {
   if (size == 0) return;
   Kind& kind = kinds_[static_cast<std::size_t>(std::bit_width(size)) - 1];
   ++kind.objects;
-  kind.bytes += size;
+  kind.bytes += static_cast<double>(size);
 }
 
 std::optional<ObjectRoom> room_for_mix(const ObjectSizes& sizes, const PoolRoom& pool,
@@ -189,14 +189,14 @@ std::optional<ObjectRoom> room_for_mix(const ObjectSizes& sizes, const PoolRoom&
   for (const ObjectSizes::Kind& kind : sizes.kinds()) {
     if (kind.objects == 0) continue;
     objects += kind.objects;
-    const auto all = static_cast<double>(kind.bytes);
-    bytes += all;
+    bytes += kind.bytes;
+    const double mean = kind.bytes / static_cast<double>(kind.objects);
     // Longer ones are made of pages, and take what these take. Some have holes, and are larger than
     // the store.
-    const std::uint64_t size = std::min(kind.bytes / kind.objects, 4 * kPageSpan);
+    const auto size = static_cast<std::uint64_t>(std::min(mean, static_cast<double>(kPageSpan)));
     const ObjectRoom room = room_for_objects(size, pool, shape);
-    of_usable += all / static_cast<double>(room.usable);
-    of_available += all / static_cast<double>(room.available);
+    of_usable += kind.bytes / static_cast<double>(room.usable);
+    of_available += kind.bytes / static_cast<double>(room.available);
   }
   if (objects == 0) return std::nullopt;
   // Where there is no room for some kind, there is none for the mix: that divides by infinity.

@@ -40,7 +40,7 @@ class ObjectSizes {
  public:
   struct Kind {
     std::uint64_t objects = 0;
-    std::uint64_t bytes = 0;
+    double bytes = 0;  // with holes they may be more than there are numbers for
   };
   // Those without bytes take metadata alone, and do not count.
   void add(std::uint64_t size);

@@ -289,9 +289,16 @@ std::uint64_t Space::held_units() {
   return held_locked();
 }
 
-std::uint64_t Space::held_units_for(const alloc::ReadRange& reader) {
+Space::HeldSpace Space::held_space() {
   const io::Lock lock(mutex_);
-  return zones_.held_for(reader);
+  HeldSpace held;
+  for (const alloc::ReadRange& reader : readers_) {
+    const std::uint64_t units = zones_.held_for(reader);
+    held.units += units;
+    held.by_reader[reader] += units;
+  }
+  held.others = counters_locked().deferred - held.units;
+  return held;
 }
 
 std::uint64_t Space::held_locked() const {
@@ -414,8 +421,13 @@ std::uint32_t Space::largest_free_run() {
 }
 
 std::vector<std::uint32_t> Space::free_runs() {
-  const io::Lock lock(mutex_);
-  return zones_.free_run_lengths();
+  std::vector<std::uint32_t> runs;
+  for (const alloc::ZoneId zone : zone_ids()) {
+    const io::Lock lock(mutex_);
+    const std::vector<std::uint32_t> its = zones_.free_run_lengths(zone);
+    runs.insert(runs.end(), its.begin(), its.end());
+  }
+  return runs;
 }
 
 double Space::fragmentation() {

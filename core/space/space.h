@@ -173,8 +173,14 @@ class Space : public StripeMap {
   std::uint64_t reclaim(Lsn limit, std::span<const alloc::ReadRange> readers, Lsn oldest);
   // Of deferred units, those that wait for readers of old versions alone, as of the last reclaim().
   std::uint64_t held_units();
-  // ... those of them that wait for this one. What several need counts for one of them.
-  std::uint64_t held_units_for(const alloc::ReadRange& reader);
+  // The same by reader, as of one moment.
+  struct HeldSpace {
+    std::uint64_t units = 0;
+    // What several need counts for one of them.
+    std::map<alloc::ReadRange, std::uint64_t> by_reader;
+    std::uint64_t others = 0;  // units that are deferred, and held for none of these
+  };
+  HeldSpace held_space();
   bool has_deferred();
 
   // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room
@@ -352,7 +358,8 @@ class Space : public StripeMap {
   std::uint64_t packed_deaths() const { return packed_deaths_.load(std::memory_order_acquire); }
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
-  // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs).
+  // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs),
+  // zone by zone: others come in between.
   std::vector<std::uint32_t> free_runs();
   double fragmentation();  // as ZoneSet::fragmentation()
   Status check_invariants();

@@ -30,7 +30,7 @@ TEST_CASE("commands: what is not known stays") {
 
 TEST_CASE("commands: what is no placeholder of a command stays") {
   for (const std::string text :
-       {"POOL", "BUCKET", "rbd ls POOL", "hexad pool POOL 1 POOL", "hexad POOL", "hexad  POOL",
+       {"POOL", "BUCKET", "rbd ls POOL", "hexad pool 1 POOL", "hexad POOL", "hexad  POOL",
         "Name an image as rbd:POOL/IMAGE", "hexad fsck POOLS", "hexad fsck POOL2",
         "hexad device ls names those of POOL", "nohexad fsck POOL", "hexad fsck", "hexad ",
         "hexad put /pool POOL", "hexad fsck MY POOL"}) {

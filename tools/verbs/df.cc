@@ -91,14 +91,16 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
   std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
   text += line("capacity", space.capacity, "user bytes that fit");
   text += line("available", space.available, "of them still free");
-  if (space.available_for_mix.has_value() && space.usable_for_mix.has_value()) {
-    text += line("usable, for this mix", *space.usable_for_mix,
+  if (space.available_for_mix.has_value()) {
+    text += line("usable, for this mix", space.usable_for_mix.value_or(space.capacity),
                  "that the empty pool holds of objects of the sizes here");
     text += line("  available", *space.available_for_mix, "of them, with what is reclaimable");
   }
-  text += line("usable, at least", space.least.usable,
-               fmt::format("of objects of {}", format_size(space.least.object_size)).c_str());
-  text += line("  available", space.least.available, "of them, with what is reclaimable");
+  if (space.least.object_size > 0) {  // a pool that an older version has open says nothing of it
+    text += line("usable, at least", space.least.usable,
+                 fmt::format("of objects of {}", format_size(space.least.object_size)).c_str());
+    text += line("  available", space.least.available, "of them, with what is reclaimable");
+  }
   text += line("internally reserved", space.internally_reserved,
                "kept back for checkpoints, merges and moves, so that a full store can delete");
   if (space.internally_reserved * kLargeReserve > space.capacity) {

@@ -156,32 +156,38 @@ TEST_CASE("compaction: what cannot be read is left alone, and counted once (KL5)
 // Three devices refuse reads for a while: then all that was left alone comes back, although nothing
 // of it has changed.
 TEST_CASE("cleaning: what could not be read is tried again when the store comes to rest (CL8)") {
-  SimPool pool(pool_of(16_MiB));
+  constexpr int kMany = 8;
+  const auto large_name = [](int i) { return "large" + std::to_string(i); };
+  SimPool pool(pool_of(32_MiB));
   RuntimeOptions options;
   options.cache_size = 0;
   std::uint64_t refused = 0;
   std::uint64_t cleaned = 0;
+  std::uint64_t compacted = 0;
+  std::uint64_t compacted_later = 0;
   std::uint64_t dead = 0;
   std::uint64_t dead_later = 0;
   const std::string wrong = pool.with_store(
       [&](Store& store) -> std::string {
         std::string problem = fill(store);
-        const std::string large = noise(kLarge, 1);
-        if (problem.empty()) problem = message_of(put(store, "large", large).status());
+        for (int i = 0; problem.empty() && i < kMany; ++i) {
+          problem = message_of(put(store, large_name(i), noise(kLarge, 1 + i)).status());
+        }
         for (std::size_t i = 0; i < 3; ++i) {
           io::Fault fault;
           fault.kind = io::FaultKind::kReadError;
           fault.times = io::Fault::kForever;
           pool.disk(i).inject(fault);
         }
-        Transaction t;
-        for (std::size_t at = 0; at < kLarge * 3 / 4; at += kBlock) {
-          t.write(kBucket, "large", at, as_bytes(noise(kBlock, 2 + at)));
+        for (int i = 0; problem.empty() && i < kMany; ++i) {
+          Transaction t;
+          t.zero(kBucket, large_name(i), 0, kLarge * 3 / 4);
+          problem = message_of(store.commit(std::move(t)).status());
         }
-        if (problem.empty()) problem = message_of(store.commit(std::move(t)).status());
         if (problem.empty()) problem = remove_most(store);
         pool.sleep(20 * kSecond);
         refused = counter(store, "clean_unreadable");
+        compacted = counter(store, "compacted_lists");
         dead = store.space()->dead;
         for (std::size_t i = 0; i < 3; ++i) pool.disk(i).clear_faults();
         // Somebody goes on, with something else.
@@ -193,6 +199,7 @@ TEST_CASE("cleaning: what could not be read is tried again when the store comes 
         if (problem.empty()) problem = message_of(store.checkpoint());
         pool.sleep(20 * kSecond);
         cleaned = counter(store, "cleaned_stripes");
+        compacted_later = counter(store, "compacted_lists");
         dead_later = store.space()->dead;
         if (problem.empty()) problem = check(store);
         return problem.empty() ? deep_findings(store) : problem;
@@ -202,6 +209,8 @@ TEST_CASE("cleaning: what could not be read is tried again when the store comes 
   INFO("dead " << dead << ", later " << dead_later);
   CHECK(refused > 0);
   CHECK(cleaned > 0);
+  INFO("compacted " << compacted << ", later " << compacted_later);
+  CHECK(compacted_later >= compacted + kMany / 2);
   CHECK(dead_later < dead / 4);
 }
 

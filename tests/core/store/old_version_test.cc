@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <thread>
@@ -159,13 +160,14 @@ TEST_CASE("old_version: a commit that finds no space since somebody reads is tol
     its_thread = std::this_thread::get_id();
     read = rest_of(*reader);
   });
-  reads.get_future().wait();
+  REQUIRE(reads.get_future().wait_for(std::chrono::minutes(10)) == std::future_status::ready);
   Status refused;
   for (int i = 0; refused.ok(); ++i) {
     refused = put(store, "o" + std::to_string(i), noise(1_MiB, i)).status();
   }
   full.set_value();
   slow.join();
+  faulty.watch({});
   CHECK(code_of(refused) == ErrorCode::kNoSpace);
   CHECK_THAT(message_of(refused),
              Catch::Contains("is being read just now") &&
