@@ -203,7 +203,7 @@ class Trees(PoolTest):
         self.assertEqual(refused & set(bad), set(bad))
         # What the hint says works for each of them.
         for problem in (p for p in answer.json["problems"] if p["name"] in bad):
-            self.assertEqual(problem["hint"], "Read it by itself: hexad get POOL NAME FILE")
+            self.assertEqual(problem["hint"], f"Read it by itself: hexad get {self.pool} NAME FILE")
             self.ok("get", self.pool, "--", problem["name"], self.path("by itself"))
             self.assertEqual(self.read(self.path("by itself")), b"evil")
         self.assertEqual(answer.error.count("hint: Read it by itself"), 1)
