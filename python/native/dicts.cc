@@ -1,5 +1,7 @@
 #include "python/native/dicts.h"
 
+#include <nanobind/stl/optional.h>
+
 #include <map>
 #include <string>
 #include <utility>

@@ -45,8 +45,8 @@ class FaultySystem final : public io::System {
     return wrap(path, std::move(device));
   }
 
-  // Sees every request before it runs, on the thread that sends it. Who sets another one waits until
-  // none sees the one before.
+  // Sees every request before it runs, on the thread that sends it. Who sets another one waits
+  // until none sees the one before.
   using Watch = std::function<void(const io::IoRequest&)>;
   void watch(Watch watch) { queue_.set(std::move(watch)); }
   // A header of a slab, or the manifest.
