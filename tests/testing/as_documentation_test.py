@@ -34,6 +34,13 @@ class CommentsTest(unittest.TestCase):
         self.assertEqual(made[1], "               ///< included")
         self.assertEqual(made[2:], ["/// Of another one.", "int other;"])
 
+    def test_fields_of_one_type_share_the_comment_above_the_first(self):
+        made = self.made_of(
+            "  // Both.", "  std::optional<int> a = 1;", "  std::optional<int> b;", "  int c = 0;", "  int d;"
+        )
+        shared = "  std::optional<int> b;  ///< As the one above it."
+        self.assertEqual(made[1:], ["  std::optional<int> a = 1;", shared, "  int c = 0;", "  int d;"])
+
     def test_what_a_header_begins_with_is_about_the_file(self):
         header = ["// Errors as values.", "#pragma once", "", "// An error.", "struct Error {"]
         self.assertEqual(self.made_of(*header)[:2], ["/// Errors as values.", "/// @file"])

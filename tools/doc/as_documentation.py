@@ -6,7 +6,7 @@ A comment on lines of its own documents what follows (///); one behind a declara
 file, and that of core/hexad.h is the main page. In comments, lines that are indented further are code, `words` in backticks too, a line that
 begins with "- " is an item of a list, and the names of paragraphs ("Errors:") are set in bold. What else
 Doxygen would take for a command is escaped. Headings of the source, set apart by dashes, stay
-comments. Constructors and operators that copy or move, and destructors, are left out unless they
+comments. A field below another one of its type that has a comment shares it. Constructors and operators that copy or move, and destructors, are left out unless they
 have a comment: the class says whether it is copied or moved.
 
 Every line stays where it is, so that a warning names the right one.
@@ -27,6 +27,8 @@ SPECIAL = re.compile(
     r"^\s*(?:~\w+\(\)|(\w+)\((?:const )?\1&&?(?: \w+)?\)"
     r"|(\w+)& operator=\((?:const )?\2&&?(?: \w+)?\))(?: noexcept)?(?: = \w+)?;$"
 )
+
+FIELD = re.compile(r"^\s+([\w:][\w:<>, ]*) \w+(?: = [^;]+)?;$")
 
 
 def escaped(text):
@@ -60,6 +62,7 @@ def documentation(lines, about="@file"):
     lines = list(lines)
     pending = []  # lines of a comment that stands alone
     column = None  # of a comment behind a declaration, with which the next line may go on
+    shared = None  # the type of a field that has a comment above it, on the line before
 
     def flush():
         for own, text in zip(pending, block([own[2] for own in pending])):
@@ -74,6 +77,11 @@ def documentation(lines, about="@file"):
             continue
         documented = bool(pending)
         yield from flush()
+        field = FIELD.match(line)
+        if field and not documented and field[1] == shared:
+            yield f"{line}  ///< As the one above it."
+            continue
+        shared = field[1] if field and documented else None
         if NOT_FOR_READERS.search(line):
             yield line
             column = None
