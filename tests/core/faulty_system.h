@@ -3,11 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 
@@ -99,8 +99,9 @@ class FaultySystem final : public io::System {
     std::string name() const override { return "memory"; }
 
     void set(Watch watch) {
-      const std::lock_guard<std::shared_mutex> lock(mutex_);
-      watch_ = std::move(watch);
+      std::unique_lock<std::mutex> lock(mutex_);
+      watch_ = std::make_shared<const Watch>(std::move(watch));
+      left_.wait(lock, [this] { return watching_ == 0; });
     }
 
    protected:
@@ -114,10 +115,16 @@ class FaultySystem final : public io::System {
     }
 
    private:
+    // Holds nothing meanwhile: what it does may send requests, also of other threads.
     void show(const io::IoRequest& request) {
-      // What it does may send requests of other threads, which come in beside it.
-      const std::shared_lock<std::shared_mutex> lock(mutex_);
-      if (watch_) watch_(request);
+      std::unique_lock<std::mutex> lock(mutex_);
+      const std::shared_ptr<const Watch> watch = watch_;
+      if (watch == nullptr || !*watch) return;
+      ++watching_;
+      lock.unlock();
+      (*watch)(request);
+      lock.lock();
+      if (--watching_ == 0) left_.notify_all();
     }
     static bool is_root(const io::IoRequest& request) {
       const std::uint64_t size = request.device->geometry().size;
@@ -156,8 +163,10 @@ class FaultySystem final : public io::System {
       return {};
     }
 
-    std::shared_mutex mutex_;
-    Watch watch_;
+    std::mutex mutex_;
+    std::condition_variable left_;
+    std::shared_ptr<const Watch> watch_;
+    int watching_ = 0;  // threads in watch_, or in the one before
   };
 
   std::unique_ptr<io::Device> wrap(const std::string& path, std::unique_ptr<io::Device> device) {
