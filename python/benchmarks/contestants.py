@@ -67,37 +67,23 @@ class Files:
         os.close(self.directory)
 
 
-class Obstore:
-    """Its LocalStore: a file for each, renamed into place. It syncs nothing, so that is done here."""
+class Obstore(Files):
+    """Its LocalStore: the same. It syncs nothing, so that is done here."""
 
     name = "obstore"
-    share = 0.1
 
     def __init__(self, folder, room):
         import obstore
 
+        super().__init__(folder, room)
         self.store = obstore.store.LocalStore(folder)
-        self.folder = folder
-        self.directory = os.open(folder, os.O_RDONLY)
 
     def write(self, name, data):
         self.store.put(name, data)
         sync_file(os.path.join(self.folder, name))
 
-    def put(self, name, data):
-        self.write(name, data)
-        os.fsync(self.directory)
-
-    def put_many(self, pairs):
-        for name, data in pairs:
-            self.write(name, data)
-        os.fsync(self.directory)
-
     def get(self, name):
         return self.store.get(name).bytes().to_bytes()
-
-    def close(self):
-        os.close(self.directory)
 
 
 def sync_file(path):

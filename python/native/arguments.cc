@@ -1,6 +1,7 @@
 #include "python/native/arguments.h"
 
 #include <atomic>
+#include <limits>
 #include <string>
 
 #include "python/native/errors.h"
@@ -167,5 +168,16 @@ Buffer::Buffer(nb::handle argument, Access access) {
 }
 
 Buffer::~Buffer() { PyBuffer_Release(&view_); }
+
+std::vector<std::string> to_strings(const nb::sequence& texts, const char* what) {
+  std::vector<std::string> result;
+  for (const nb::handle text : texts) result.emplace_back(Text(text, what).view());
+  return result;
+}
+
+DeviceId to_device_id(nb::handle number) {
+  constexpr DeviceId kMost = std::numeric_limits<DeviceId>::max();
+  return static_cast<DeviceId>(to_number(number, "the number of a device", kMost));
+}
 
 }  // namespace hexad::python

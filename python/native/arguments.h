@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -82,5 +83,10 @@ inline ByteView bytes_of(nanobind::handle immutable) {
   return {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(immutable.ptr())),
           static_cast<std::size_t>(PyBytes_GET_SIZE(immutable.ptr()))};
 }
+
+// `what`: one of them, for errors.
+std::vector<std::string> to_strings(const nanobind::sequence& texts, const char* what);
+
+DeviceId to_device_id(nanobind::handle number);
 
 }  // namespace hexad::python

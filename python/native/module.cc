@@ -5,6 +5,7 @@
 #include "python/native/completions.h"
 #include "python/native/errors.h"
 #include "python/native/flat.h"
+#include "python/native/pools.h"
 #include "python/native/store.h"
 #include "python/native/stream.h"
 
@@ -16,5 +17,6 @@ NB_MODULE(_native, module) {
   hexad::python::bind_streams(module);
   hexad::python::bind_changes(module);
   hexad::python::bind_completions(module);
+  hexad::python::bind_pools(module);
   hexad::python::bind_store(module);
 }

@@ -21,6 +21,7 @@
 #include "python/native/dicts.h"
 #include "python/native/long_read.h"
 #include "python/native/options.h"
+#include "python/native/pools.h"
 #include "python/native/read.h"
 #include "python/native/scrub.h"
 #include "python/native/store_handle.h"
@@ -31,11 +32,6 @@ namespace hexad::python {
 namespace nb = nanobind;
 
 namespace {
-
-// What Python holds. Streams share the handle.
-struct StoreObject {
-  std::shared_ptr<StoreHandle> handle;
-};
 
 // An object's bytes without another copy: what the read cache has, or what get() of the engine
 // returned.
@@ -70,145 +66,10 @@ PyType_Slot kViewSlots[] = {
     {0, nullptr},
 };
 
-nb::list to_list(const std::vector<std::string>& paths) {
-  nb::list result;
-  for (const std::string& path : paths) result.append(to_text(path));
-  return result;
-}
-
-nb::tuple from_pool(const PoolDescription& pool) {
-  return nb::make_tuple(to_list(pool.devices), to_list(pool.fast_directories));
-}
-
-DeviceId to_device_id(nb::handle number) {
-  constexpr DeviceId kMost = std::numeric_limits<DeviceId>::max();
-  return static_cast<DeviceId>(to_number(number, "the number of a device", kMost));
-}
-
 std::vector<DeviceId> to_device_ids(const nb::list& numbers) {
   std::vector<DeviceId> ids;
   for (const nb::handle number : numbers) ids.push_back(to_device_id(number));
   return ids;
-}
-
-std::vector<std::string> to_strings(const nb::sequence& paths, const char* what) {
-  std::vector<std::string> result;
-  for (const nb::handle path : paths) result.emplace_back(Text(path, what).view());
-  return result;
-}
-
-PoolDescription to_pool(const nb::sequence& devices, const nb::sequence& fast) {
-  return {to_strings(devices, "device"), to_strings(fast, "fast")};
-}
-
-StoreObject to_object(Result<Store> store) {
-  return {std::make_shared<StoreHandle>(take(std::move(store)))};
-}
-
-nb::list to_list(const std::vector<DeviceHolder>& holders) {
-  nb::list list;
-  for (const DeviceHolder& holder : holders) {
-    nb::dict entry;
-    entry["path"] = to_text(holder.path);
-    entry["who"] = to_text(holder.who);
-    entry["can_be_shut_out"] = holder.can_be_shut_out;
-    list.append(entry);
-  }
-  return list;
-}
-
-void bind_pools(nb::module_& module) {
-  module.def("format", [](const nb::dict& given, nb::handle directory) {
-    const std::string where(Text(directory, "path").view());
-    FormatOptions options = to_format_options(given);
-    Interruption interruption;
-    options.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
-    Result<PoolDescription> pool = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::format(options);
-    }();
-    if (!pool.ok()) interruption.rethrow();
-    check(write_pool(where, take(std::move(pool))));
-    interruption.rethrow();
-  });
-  module.def("read_pool", [](nb::handle directory) {
-    return from_pool(take(read_pool(std::string(Text(directory, "path").view()))));
-  });
-  module.def("write_pool", [](nb::handle directory, const nb::sequence& devices,
-                              const nb::sequence& fast) {
-    check(write_pool(std::string(Text(directory, "path").view()), to_pool(devices, fast)));
-  });
-  module.def("expand_group", [](const nb::sequence& devices, const nb::sequence& fast) {
-    Result<PoolDescription> pool = to_pool(devices, fast);
-    {
-      const nb::gil_scoped_release unlocked;
-      pool = expand_group(std::move(pool).value());
-    }
-    return from_pool(take(std::move(pool)));
-  });
-  module.def("inspect", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<StoreStatus> status = [&] {
-      const nb::gil_scoped_release unlocked;
-      return inspect(pool);
-    }();
-    return to_dict(take(std::move(status)));
-  });
-  module.def("holders", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<std::vector<DeviceHolder>> holders = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::holders(pool);
-    }();
-    return to_list(take(std::move(holders)));
-  });
-  module.def("take_over", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<std::vector<DeviceHolder>> shut_out = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::take_over(pool);
-    }();
-    return to_list(take(std::move(shut_out)));
-  });
-  module.def("check_options", [](const nb::dict& options) { to_runtime_options(options); });
-  module.def("open",
-             [](const nb::sequence& devices, const nb::sequence& fast, const nb::dict& given) {
-               const PoolDescription pool = to_pool(devices, fast);
-               const RuntimeOptions options = to_runtime_options(given);
-               Result<Store> store = [&] {
-                 const nb::gil_scoped_release unlocked;
-                 return Store::open(pool, options);
-               }();
-               return to_object(std::move(store));
-             });
-  module.def("open_replacing", [](const nb::sequence& devices, const nb::sequence& fast,
-                                  const nb::dict& given, nb::handle device, nb::handle path) {
-    const PoolDescription pool = to_pool(devices, fast);
-    const RuntimeOptions options = to_runtime_options(given);
-    Replacement replacement;
-    replacement.device = to_device_id(device);
-    replacement.path = Text(path, "path").view();
-    Interruption interruption;
-    replacement.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
-    Result<Store> store = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::open_replacing(pool, replacement, options);
-    }();
-    interruption.rethrow();
-    return to_object(std::move(store));
-  });
-  module.def("in_memory", [](const nb::dict& given, const nb::dict& runtime) {
-    const MemoryStoreOptions options = to_memory_options(given);
-    const RuntimeOptions runtime_options = to_runtime_options(runtime);
-    Result<Store> store = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::in_memory(options, runtime_options);
-    }();
-    return to_object(std::move(store));
-  });
-  module.def("copied_bytes", &copied_bytes);
-  module.def("parse_size",
-             [](nb::handle text) { return take(parse_size(Text(text, "size").view())); });
 }
 
 Result<View> view_of(Store& store, std::string_view collection, std::string_view name) {
@@ -688,7 +549,6 @@ void bind_care(nb::class_<StoreObject>& bound) {
 }  // namespace
 
 void bind_store(nb::module_& module) {
-  bind_pools(module);
   nb::class_<View>(module, "View", nb::type_slots(kViewSlots)).def("__len__", [](const View& self) {
     return self.bytes().size();
   });
