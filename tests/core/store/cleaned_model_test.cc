@@ -6,6 +6,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -188,6 +189,30 @@ class HarshTarget final : public SimTarget {
   std::uint64_t seen_ = 0;  // of what has been cleaned since the opening
 };
 
+// A life in a pool of its own, of options.seed: a Target of it, which `args` make, too. `seen`
+// looks at that at the end.
+template <typename Target, typename... Args>
+RunnerTally run_life(std::uint64_t device_size, const RunnerOptions& options,
+                     const std::function<void(const Target&)>& seen, Args... args) {
+  SimPoolOptions made;
+  made.sim.seed = options.seed;
+  made.device_size = device_size;
+  SimPool pool(made);
+  RunnerTally one;
+  pool.system().run([&] {
+    Target target(pool, runtime_of_seed(options.seed), args...);
+    const Status opened = target.open(Access::kReadWrite);
+    if (!opened.ok()) {
+      one.difference = message_of(opened);
+      return;
+    }
+    one = run_store(target, options);
+    target.count();
+    seen(target);
+  });
+  return one;
+}
+
 TEST_CASE("cleaner: random transactions beside it leave what plain maps say") {
   const std::uint64_t seeds = campaign_is_thorough() ? 400 : 40;
   RunnerTally tally;
@@ -196,30 +221,18 @@ TEST_CASE("cleaner: random transactions beside it leave what plain maps say") {
   for (std::uint64_t i = 1; i <= seeds; i += kThinned) {
     const std::uint64_t seed = campaign_seed_of(i);
     CAPTURE(seed);
-    SimPoolOptions made;
-    made.sim.seed = seed;
-    made.device_size = 12_MiB;
-    SimPool pool(made);
-    RunnerTally one;
-    pool.system().run([&] {
-      SimTarget target(pool, runtime_of_seed(seed));
-      const Status opened = target.open(Access::kReadWrite);
-      if (!opened.ok()) {
-        one.difference = message_of(opened);
-        return;
-      }
-      RunnerOptions options;
-      options.seed = seed;
-      options.ops = 1000;
-      options.big_one_in = 20;
-      options.reopen_one_in = 60;
-      options.wait_one_in = 2;
-      options.read_one_in = 2;
-      one = run_store(target, options);
-      target.count();
+    RunnerOptions options;
+    options.seed = seed;
+    options.ops = 1000;
+    options.big_one_in = 20;
+    options.reopen_one_in = 60;
+    options.wait_one_in = 2;
+    options.read_one_in = 2;
+    const auto seen = [&](const SimTarget& target) {
       moved += target.moved;
       compacted += target.compacted;
-    });
+    };
+    const RunnerTally one = run_life<SimTarget>(12_MiB, options, seen);
     REQUIRE(one.difference == "");
     tally.add(one);
   }
@@ -243,39 +256,27 @@ TEST_CASE("cleaner: random transactions beside it, lost commits and absent devic
   for (std::uint64_t i = 1; i <= seeds; i += kThinned) {
     const std::uint64_t seed = campaign_seed_of(1000 + i);
     CAPTURE(seed);
-    SimPoolOptions made;
-    made.sim.seed = seed;
-    made.device_size = 6_MiB;
-    SimPool pool(made);
-    RunnerTally one;
-    pool.system().run([&] {
-      HarshTarget target(pool, runtime_of_seed(seed), seed);
-      const Status opened = target.open(Access::kReadWrite);
-      if (!opened.ok()) {
-        one.difference = message_of(opened);
-        return;
-      }
-      RunnerOptions options;
-      options.seed = seed;
-      options.ops = 1200;
-      options.big_one_in = 20;
-      options.compare_one_in = 80;
-      options.check_one_in = 80;
-      options.reopen_one_in = 60;
-      options.wait_one_in = 2;
-      options.read_one_in = 2;
-      options.buffered_in_4 = 3;
-      options.cut_one_in = 15;
-      options.worn_percent = 85;
-      options.may_be_full = true;
-      one = run_store(target, options);
-      target.count();
+    RunnerOptions options;
+    options.seed = seed;
+    options.ops = 1200;
+    options.big_one_in = 20;
+    options.compare_one_in = 80;
+    options.check_one_in = 80;
+    options.reopen_one_in = 60;
+    options.wait_one_in = 2;
+    options.read_one_in = 2;
+    options.buffered_in_4 = 3;
+    options.cut_one_in = 15;
+    options.worn_percent = 85;
+    options.may_be_full = true;
+    const auto seen = [&](const HarshTarget& target) {
       moved += target.moved;
       compacted += target.compacted;
       left += target.left;
       returned += target.returned;
       beside_absent += target.beside_absent;
-    });
+    };
+    const RunnerTally one = run_life<HarshTarget>(6_MiB, options, seen, seed);
     REQUIRE(one.difference == "");
     tally.add(one);
   }
