@@ -161,7 +161,7 @@ Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
   usage.waiting = held.waiting;
   usage.internally_reserved = room.reserve * user_unit;
   // The reserve may be more than is left.
-  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
+  const std::uint64_t left = room.units.free + held.waiting / user_unit + to_come;
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
   const PoolRoom pool = pool_room(count.to_compact);
@@ -244,7 +244,8 @@ PoolRoom Engine::pool_room(std::uint64_t to_compact) {
   PoolRoom pool;
   pool.all_units = room.units.total + to_come;
   pool.all_zones = space.zone_ids().size() + room.zones_to_come;
-  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
+  const std::uint64_t waiting = held_by_readers().waiting / rules.stripe_bytes;
+  const std::uint64_t left = room.units.free + waiting + to_come;
   pool.left_units = left - std::min(left, room.reserved);
   pool.gain_units = units_to_gain(candidates, rules);
   if (cleaner_ != nullptr) to_compact = std::max(to_compact, cleaner_->to_compact());

@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/units.h"
 #include "tests/core/faulty_system.h"
@@ -131,6 +132,25 @@ TEST_CASE("old_version: a reader gives way to a commit that finds no other space
     REQUIRE((get(store, "o" + std::to_string(i)) == noise(1_MiB, i)));
   }
   REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("old_version: a reader beside more others than have slots is named, too") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  REQUIRE(put(store, "film", noise(4_MiB, 1)).ok());
+  REQUIRE(put(store, "small", noise(5000, 2)).ok());
+  std::vector<std::unique_ptr<ObjectReader>> readers;
+  for (int i = 0; i < 70; ++i) readers.push_back(reader_of(store, "small"));
+  const std::unique_ptr<ObjectReader> film = reader_of(store, "film");
+  readers.clear();  // those before it that have none are gone
+  REQUIRE(remove(store, "film").ok());
+  turn_over(store, 5);
+  const SpaceUsage held = *store.space();
+  REQUIRE(held.readers.size() == 1);
+  CHECK(held.readers.front().name == "film");
+  CHECK(held.readers.front().held == held.held_by_readers);
+  CHECK(held.held_by_readers >= 4_MiB);
+  CHECK(held.waiting == 0);
 }
 
 TEST_CASE("old_version: a commit that finds no space since somebody reads is told who that is") {
