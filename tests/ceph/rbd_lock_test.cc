@@ -109,7 +109,7 @@ TEST_CASE("rbd_lock: a second writer is refused, and told who has the image") {
   REQUIRE_FALSE(reader.ok());
   CHECK(reader.error().code == ErrorCode::kBusy);
   CHECK_THAT(reader.error().hint,
-             Catch::Contains("hexad snapshot-group create; open rbd:log/GROUP"));
+             Catch::Contains("hexad snapshot-group create POOL NAME; open rbd:log/GROUP@NAME"));
   CHECK(other->open_device(path, OpenMode::kLook).ok());
   // Asking has taken nothing from who has it.
   const AlignedBuffer data = pattern(1, 4096);

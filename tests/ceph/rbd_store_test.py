@@ -63,14 +63,14 @@ class OnImages(unittest.TestCase):
         self.addCleanup(writer.stderr.close)
         self.addCleanup(writer.wait)
         self.addCleanup(writer.kill)
-        while not self.in_use():
+        while not self.has_pool(writer):
             self.assertIsNone(writer.poll())
         return writer
 
-    def in_use(self):
-        # Who reads has no lock, and meets a writer in the middle of its opening: then it says nothing.
+    def has_pool(self, writer):
+        # From when it has opened it, it is the one that answers; whoever asks earlier is told other things.
         said = subprocess.run([HEXAD, "status", "--json", self.pool], capture_output=True, check=False).stdout
-        return b'"in_use":' in said and json.loads(said)["in_use"]
+        return b'"answered_by":' in said and json.loads(said)["answered_by"]["pid"] == writer.pid
 
     def goes_on(self):
         hexad("put", self.pool, "a", "-", stdin=b"x")
@@ -120,11 +120,8 @@ class Store(OnImages):
 
     def test_a_writer_that_is_shut_out_of_one_image_ends_and_is_followed_by_the_next(self):
         writer = self.start_writer()
-        locks = []
-        while not locks:  # it is in use as soon as any image is
-            self.assertIsNone(writer.poll())
-            locks = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
-        run("rbd", "--conf", CONF, "lock", "rm", self.names[0], locks[0]["id"], locks[0]["locker"])
+        (lock,) = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
+        run("rbd", "--conf", CONF, "lock", "rm", self.names[0], lock["id"], lock["locker"])
         said = writer.communicate(timeout=50)[1]
         self.assertNotEqual(writer.returncode, 0)
         self.assertIn(b"another process has taken the device over", said)
@@ -140,7 +137,7 @@ class TakenOver(OnImages):
     def holders(self):
         return json.loads(hexad("takeover", "-n", "--json", self.pool).stdout)["holders"]
 
-    def in_use(self):
+    def has_pool(self, writer):
         return len(self.holders()) == 6
 
     def take_over(self, holders):
