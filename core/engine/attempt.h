@@ -13,6 +13,10 @@ inline constexpr int kMaxAttempts = 1000;
 inline constexpr int kMaxPatience = 100;
 // So long they wait for reads that look at what they need, all together.
 inline constexpr io::Nanos kPatienceWithReads = 2'000'000'000;
+// So many checkpoints they make, all together, for what little rides in the log, where nothing else
+// brings space. One is enough for whoever is alone; others may take what it brings, and ride there
+// again.
+inline constexpr int kMaxPackings = 20;
 // So many because something of the runs was not in memory.
 inline constexpr int kMaxCold = 8;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
@@ -43,6 +47,7 @@ struct Engine::Attempt {
   bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
   int tries = 0;                       // in: that there were before it
   io::Nanos* patience = nullptr;       // in and out: how long it may wait for short reads yet
+  int* packings = nullptr;             // in and out: as kMaxPackings, yet
   Lsn durable = 0;                     // when it found no space
 
   // What there is for it, with what it has taken or reserved itself given back.

@@ -270,6 +270,8 @@ class Engine : public InternalCommits {
   Status make_zone_for(const Attempt& attempt);
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
+  // A checkpoint where payloads of `least` bytes or more ride in the log, which packs them all.
+  Status pack_for_room(std::uint64_t least);
   Status rewrite_page(const CrowdedPage& crowded);
 
   // engine_warm.cc

@@ -33,6 +33,14 @@ namespace {
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
+// Payloads in the log, bytes, from which on a commit without space makes a checkpoint that packs
+// them before it looks elsewhere: half of what the longest pack stripe holds. Of less come short
+// stripes that are not full, in a store that has to move others for each of their units; and what
+// is promised to less, a unit or a few for each blob, is little.
+std::uint64_t worth_packing(const StoreShape& shape) {
+  return shape.max_pack_units * shape.unit * shape.k() / 2;
+}
+
 // The metadata as a plan reads it: the newest state, and no walk over a great many keys that were
 // deleted.
 class PlanReader : public PlanSource {
@@ -409,6 +417,16 @@ Status Engine::make_zone_for(const Attempt& attempt) {
   return make_room(without_room);
 }
 
+// What rides in the log has more promised to it than it takes packed. A checkpoint for that packs
+// all there is, so callers that find no space at once need one, not one each.
+Status Engine::pack_for_room(std::uint64_t least) {
+  const auto needless = [&] { return parts_.log_blobs->payload_bytes() < least; };
+  if (needless()) return {};
+  HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn, needless));
+  reclaim();
+  return {};
+}
+
 // Room in the log, a zone, or space that is freed but not yet reusable.
 Status Engine::make_room(const Attempt& attempt) {
   if (attempt.record_bytes > 0) {
@@ -446,10 +464,7 @@ Status Engine::make_room(const Attempt& attempt) {
   if (reserved > 0) {
     // What is in flight gives back most of what it has reserved, and so does packing.
     HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
-    if (parts_.log_blobs->payload_bytes() > 0) {
-      HEXAD_TRY(run_checkpoint());
-      reclaim();
-    }
+    HEXAD_TRY(pack_for_room(worth_packing(*parts_.shape)));
     const bool more = parts_.space->counters().free > attempt.free_units;
     if (more || parts_.space->reserved() < reserved) return {};
   }
@@ -479,6 +494,13 @@ Status Engine::make_room(const Attempt& attempt) {
   const Lsn newest = lane_->next_lsn() - 1;
   if (newest > attempt.durable && attempt.tries < kMaxPatience) {
     return lane_->wait_durable(newest);
+  }
+  // Nobody goes on, and nothing can be moved: now the little counts, too, that rides in the log,
+  // and what is packed can be moved by the next try. After that nothing rides there but what others
+  // have brought since, so whoever is alone comes here once.
+  if (*attempt.packings > 0 && parts_.log_blobs->payload_bytes() > 0) {
+    --*attempt.packings;
+    return pack_for_room(1);
   }
   // Whoever reads an old version for long gives way before a commit fails.
   const std::uint64_t held = parts_.space->held_units();
@@ -517,6 +539,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
   int cold = 0;
   bool places_ahead = false;
   io::Nanos patience = kPatienceWithReads;
+  int packings = kMaxPackings;
   Cuts cuts;
   WarmKeys warm;
   if (parts_.metadata->reads_devices()) HEXAD_TRY(unplaced(warm_names(transaction, warm)));
@@ -524,6 +547,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     Attempt attempt;
     attempt.tries = i;
     attempt.patience = &patience;
+    attempt.packings = &packings;
     attempt.places_ahead = places_ahead;
     if (cold < kMaxCold) attempt.warm = &warm;
     attempt.keep_versions = author == Author::kEngine;

@@ -74,10 +74,12 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint
                                                   std::uint32_t& cut) {
   cut = 0;
   io::Nanos patience = kPatienceWithReads;
+  int packings = kMaxPackings;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.tries = i;
     attempt.patience = &patience;
+    attempt.packings = &packings;
     Result<alloc::Extent> extent = [&] {
       const SequencerLock lock(sequencer_);
       return allocate_locked(units, attempt);

@@ -1,7 +1,11 @@
 // A store without space: what still works, and that nothing leaks on the way there and back.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 
+#include "base/units.h"
+#include "io/rng.h"
 #include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
@@ -175,6 +179,84 @@ TEST_CASE("full: several threads at the edge get space or an error, and nothing 
   REQUIRE(bad == 0);
   REQUIRE(refused > 0);
   REQUIRE(deep_findings(store) == "");
+}
+
+constexpr std::size_t kSmall = 4096;  // of such a size objects ride in the log
+
+SimPoolOptions packing_pool() {
+  SimPoolOptions options;
+  options.device_size = 12_MiB;
+  options.log_size = 4_MiB;
+  return options;
+}
+
+// Objects 0 to `count` - 1, many at once, which then have their places.
+Status put_small(Store& store, std::size_t count) {
+  constexpr std::size_t kAtOnce = 50;
+  for (std::size_t i = 0; i < count; i += kAtOnce) {
+    Transaction t;
+    for (std::size_t j = i; j < std::min(count, i + kAtOnce); ++j) {
+      t.put(kBucket, std::to_string(j), noise(kSmall, j));
+    }
+    HEXAD_TRY(store.commit(std::move(t)).status());
+  }
+  return store.checkpoint();
+}
+
+// It has to be made for many, since each fills stripes as far as it has objects for them: a commit
+// gets its space back from what is dead in others, too. Where little rides in the log was reason
+// enough, five were packed at a time; half of a longest stripe holds 51.
+TEST_CASE("full: a checkpoint that is made for space packs many objects") {
+  SimPool pool(packing_pool());
+  REQUIRE(pool.with_store([](Store& store) -> std::string {
+    const std::size_t count = store.room_for(kSmall).value().usable / kSmall * 9 / 10;
+    if (Status made = put_small(store, count); !made.ok()) return message_of(made);
+    const std::uint64_t checkpoints = counter(store, "checkpoints");
+    const std::uint64_t packed = counter(store, "log_blobs_packed");
+    io::Rng rng(7);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Status put_one =
+          put(store, std::to_string(rng.below(count)), noise(kSmall, count + i)).status();
+      if (!put_one.ok()) return std::to_string(i) + ": " + message_of(put_one);
+    }
+    const std::uint64_t made = counter(store, "checkpoints") - checkpoints;
+    const std::uint64_t of_them = counter(store, "log_blobs_packed") - packed;
+    if (counter(store, "cleaned_stripes") == 0) return "nothing had to come back";
+    if (of_them < 16 * made) {
+      return std::to_string(made) + " checkpoints packed " + std::to_string(of_them) + " objects";
+    }
+    return deep_findings(store);
+  }) == "");
+}
+
+// A unit is promised to each while it rides there, and four of them take one.
+TEST_CASE("full: no put is refused while anything rides in the log, and one checkpoint finds out") {
+  SimPool pool(packing_pool());
+  REQUIRE(pool.with_store([](Store& store) -> std::string {
+    const std::uint64_t usable = store.room_for(kSmall).value().usable;
+    // Nothing of it dies, so that there is nothing to move.
+    if (Status made = put_small(store, usable / kSmall * 9 / 10); !made.ok()) {
+      return message_of(made);
+    }
+    const auto riding = [&] {
+      return counter(store, "log_first_blobs") - counter(store, "log_blobs_packed");
+    };
+    std::size_t more = 0;
+    for (;; ++more) {
+      const Status put_one =
+          put(store, "more" + std::to_string(more), noise(kSmall, more)).status();
+      if (put_one.ok()) continue;
+      if (code_of(put_one) != ErrorCode::kNoSpace) return message_of(put_one);
+      break;
+    }
+    if (riding() != 0) return std::to_string(riding()) + " objects still rode in the log";
+    const std::uint64_t checkpoints = counter(store, "checkpoints");
+    for (int i = 0; i < 3; ++i) {
+      if (code_of(put(store, "one", noise(kSmall, 1))) != ErrorCode::kNoSpace) return "it was put";
+    }
+    if (counter(store, "checkpoints") != checkpoints) return "refusals made checkpoints";
+    return deep_findings(store);
+  }) == "");
 }
 
 TEST_CASE("full: a log of one MiB takes any number of changes") {
