@@ -432,21 +432,26 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   return write_all(options, description, system, indexes, targets, made);
 }
 
-// The first error is the one to report: those of going back are not looked at. Of a device that was
-// there before, label and root go: what has them is counted as part of a store.
-void take_back(const Made& made, io::System& system, kv::IndexHome* indexes,
-               std::vector<NewDevice>& targets) {
+// The first error is the one to report, with what could not be removed. Of a device that was there
+// before, label and root go: what has them is counted as part of a store.
+Error take_back(Error error, const Made& made, io::System& system, kv::IndexHome* indexes,
+                std::vector<NewDevice>& targets) {
   if (!made.index.empty()) indexes->remove(made.index).ignore();
   for (NewDevice& target : targets) {
     if (target.begun && !target.created) {
       alloc::clear_ends({target.device.get(), target.size}).ignore();
     }
     target.device.reset();
-    if (target.created) system.remove_created(target.path).ignore();
+    if (!target.created) continue;
+    const Status removed = system.remove_created(target.path);
+    if (!removed.ok()) {
+      error.message += "; what was made for it stays: " + removed.error().message;
+    }
   }
   for (auto at = made.directories.rbegin(); at != made.directories.rend(); ++at) {
     system.remove_directory(*at).ignore();
   }
+  return error;
 }
 
 }  // namespace
@@ -471,10 +476,7 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
   }
   Made made;
   const Status status = format_targets(options, system, indexes, targets, made);
-  if (!status.ok()) {
-    take_back(made, system, indexes, targets);
-    return status.error();
-  }
+  if (!status.ok()) return take_back(status.error(), made, system, indexes, targets);
   if (report != nullptr) *report = std::move(made.report);
   return PoolDescription{options.devices, options.fast_directories};
 }

@@ -32,9 +32,27 @@ Result<std::shared_ptr<RbdPool>> pool_of(const RbdAddress& address, RbdClusters&
   return std::shared_ptr<RbdPool>(std::move(pool));
 }
 
+// An object that no image has, with the beginning of those that they have, to which a capability
+// may be limited.
+constexpr const char* kNoObject = "rbd_data.hexad";
+
+// Whether this user may write what the image would have in another pool than its name. Ceph makes
+// one for those who may not, and they could not remove it, empty as it is. To remove what is not
+// there takes the same capability.
+Status check_data_pool(const RbdPool& pool, const RbdAddress& address, const std::string& path) {
+  if (address.data_pool.empty()) return {};
+  const std::string what = path + ": cannot be created";
+  const auto data = RbdPool::open(pool.cluster(), address.data_pool);
+  if (!data.ok()) return data.error().with_context(what);
+  const int rc = pool.cluster()->library().rados_remove((*data)->handle(), kNoObject);
+  if (rc == 0 || rc == -ENOENT) return {};
+  return rbd_error(-rc, what + ": writing to the pool " + address.data_pool);
+}
+
 // An image that nobody else has. Errors: kAlreadyExists.
 Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_t size,
                     const std::string& path) {
+  HEXAD_TRY(check_data_pool(pool, address, path));
   const RbdLibrary& library = pool.cluster()->library();
   RbdLibrary::Handle options = nullptr;
   library.rbd_image_options_create(&options);
@@ -52,6 +70,13 @@ Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_
   if (rc == -EEXIST) return Error{ErrorCode::kAlreadyExists, path + ": the image is there", ""};
   if (rc < 0) return rbd_error(-rc, path + ": cannot be created");
   return {};
+}
+
+// Missing: ok.
+Status remove_image(const RbdPool& pool, const RbdAddress& address, const std::string& path) {
+  const int rc = pool.cluster()->library().rbd_remove(pool.handle(), address.image.c_str());
+  if (rc == 0 || rc == -ENOENT) return {};
+  return rbd_error(-rc, path + ": cannot be removed");
 }
 
 }  // namespace
@@ -159,15 +184,30 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, st
   const Result<std::shared_ptr<RbdPool>> found = pool_of(address, clusters);
   if (!found.ok()) return found.error().with_context(path);
   const std::shared_ptr<RbdPool>& pool = *found;
+  // One that comes when nobody waits for it any more is removed by whoever learns last that it is
+  // there.
+  const auto settled = std::make_shared<std::atomic<bool>>(false);
   const Status created =
-      ask_rbd<Status>(pool->cluster(), path + ": cannot be created", kRbdPatience,
-                      [=] { return create_image(*pool, address, size, path); });
+      ask_rbd<Status>(pool->cluster(), path + ": cannot be created", kRbdPatience, [=]() -> Status {
+        Status made = create_image(*pool, address, size, path);
+        if (made.ok() && settled->exchange(true)) remove_image(*pool, address, path).ignore();
+        return made;
+      });
   const bool is_new = created.ok();
-  if (!is_new && created.error().code != ErrorCode::kAlreadyExists) return created.error();
+  if (!is_new && created.error().code != ErrorCode::kAlreadyExists) {
+    if (created.error().code == ErrorCode::kUnavailable && settled->exchange(true)) {
+      remove(path, clusters).ignore();
+    }
+    return created.error();
+  }
   auto device = open_in(path, address, OpenMode::kReadWrite, queue, pool);
   if (!device.ok()) {
-    if (is_new) remove(path, clusters).ignore();
-    return device;
+    Error error = device.error();
+    if (is_new) {
+      const Status removed = remove(path, clusters);
+      if (!removed.ok()) error.message += "; the new image stays: " + removed.error().message;
+    }
+    return error;
   }
   if ((*device)->geometry_.size < size) HEXAD_TRY((*device)->grow(size));
   return device;
@@ -176,12 +216,8 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, st
 Status RbdDevice::remove(const std::string& path, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
   HEXAD_TRY_ASSIGN(const auto pool, pool_of(address, clusters));
-  return ask_rbd<Status>(
-      pool->cluster(), path + ": cannot be removed", kRbdLongPatience, [=]() -> Status {
-        const int rc = pool->cluster()->library().rbd_remove(pool->handle(), address.image.c_str());
-        if (rc == 0 || rc == -ENOENT) return {};
-        return rbd_error(-rc, path + ": cannot be removed");
-      });
+  return ask_rbd<Status>(pool->cluster(), path + ": cannot be removed", kRbdLongPatience,
+                         [=] { return remove_image(*pool, address, path); });
 }
 
 RbdDevice::RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::shared_ptr<RbdPool> pool)

@@ -51,6 +51,7 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rados, rados_set_pool_full_try);
   HEXAD_FIND(rados, rados_ioctx_get_id);
   HEXAD_FIND(rados, rados_pool_reverse_lookup);
+  HEXAD_FIND(rados, rados_remove);
   HEXAD_FIND(rados, rados_watch3);
   HEXAD_FIND(rados, rados_unwatch2);
   HEXAD_FIND(rados, rados_watch_flush);

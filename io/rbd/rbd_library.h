@@ -85,6 +85,7 @@ struct RbdLibrary {
   void (*rados_set_pool_full_try)(Handle io);
   std::int64_t (*rados_ioctx_get_id)(Handle io);
   int (*rados_pool_reverse_lookup)(Handle cluster, std::int64_t id, char* name, std::size_t size);
+  int (*rados_remove)(Handle io, const char* object);
   int (*rados_watch3)(Handle io, const char* object, std::uint64_t* watch, Notified notified,
                       WatchFailed failed, std::uint32_t seconds, void* argument);
   int (*rados_unwatch2)(Handle io, std::uint64_t watch);

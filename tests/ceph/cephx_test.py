@@ -104,5 +104,29 @@ class Keys(unittest.TestCase):
         return json.loads(hexad("takeover", "-n", "--json", self.pool).stdout)["holders"]
 
 
+class HalfOfTheCapabilities(unittest.TestCase):
+    """A user who may write the pool of the names, and not that of the data."""
+
+    def ceph(self, *words):
+        return subprocess.run(words, env=ENVIRONMENT, capture_output=True, timeout=LATE, check=True).stdout.decode()
+
+    def test_makes_no_images_that_nobody_could_write_or_remove(self):
+        # Ceph itself looks at a pool of data when the first image has its data there, and then believes it.
+        self.ceph("rbd", "create", "--size", "8M", "--data-pool", "data", "meta/first")
+        keyring = os.path.join(os.path.dirname(CONF), "ceph.client.half.keyring")
+        capabilities = ("mon", "profile rbd", "osd", "profile rbd pool=meta, profile rbd-read-only pool=data")
+        self.ceph("ceph", "auth", "get-or-create", "client.half", *capabilities, "-o", keyring)
+        top = tempfile.mkdtemp(prefix="hexad-ceph-")
+        self.addCleanup(shutil.rmtree, top, ignore_errors=True)
+        pool = os.path.join(top, "pool")
+        images = [f"rbd:meta/half{i}?id=half&data_pool=data" for i in range(3)]
+        shape = ("--no-fast", "--profile", "3+0", "--size", "128MiB")
+        refused = hexad("mkfs", pool, *shape, "--device", *images, code=2).stderr.decode()
+        self.assertIn(f"{images[0]}: cannot be created: writing to the pool data: Operation not permitted", refused)
+        self.assertIn("profile rbd", refused)
+        self.assertEqual(self.ceph("rbd", "ls", "meta").split(), ["first"])
+        self.assertFalse(os.path.exists(pool))
+
+
 if __name__ == "__main__":
     unittest.main()

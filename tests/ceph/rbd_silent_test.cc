@@ -116,3 +116,30 @@ TEST_CASE("rbd_silent: what a cluster does not answer is left and given up, and 
   left_and_given_up(QueueKind::kAuto);
   left_and_given_up(QueueKind::kThreads);
 }
+
+TEST_CASE("rbd_silent: an image that is made when nobody waits for it any more does not stay") {
+  CephImages images;
+  const std::string path = images.address("late");
+  const auto system = make_real_system().value();
+  // Connected, and the monitors answer.
+  REQUIRE(system->open_device(path, OpenMode::kLook).status().error().code == ErrorCode::kNotFound);
+  const auto other = system->create_device(images.address("other"), 8_MiB).value();
+  Silence silence;
+  const auto refused = system->create_device(path, 8_MiB);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::kUnavailable);
+  CHECK_THAT(refused.error().to_string(),
+             Catch::Contains("cannot be created: the cluster has not answered"));
+  silence.end();
+  // While the cluster owes that answer it is asked for nothing else.
+  for (;;) {
+    const auto found = system->open_device(path, OpenMode::kLook);
+    REQUIRE_FALSE(found.ok());
+    if (found.error().code == ErrorCode::kUnavailable) {
+      std::this_thread::yield();
+      continue;
+    }
+    CHECK(found.error().code == ErrorCode::kNotFound);
+    break;
+  }
+}
