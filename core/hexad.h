@@ -22,3 +22,4 @@
 #include "core/api/transaction.h"       // IWYU pragma: export
 #include "core/api/types.h"             // IWYU pragma: export
 #include "core/store.h"                 // IWYU pragma: export
+#include "io/recall.h"                  // IWYU pragma: export

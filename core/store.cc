@@ -147,6 +147,9 @@ CommitAwaiter Store::commit_async(Transaction&& transaction, const CommitOptions
 Status Store::sync() {
   return call(*engine_, [&] { return engine_->sync(); });
 }
+bool Store::waits_for_devices() const {
+  return !engine_->in_child() && engine_->waits_for_devices();
+}
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
   return call(*engine_, [&] { return engine_->reads().get(collection, name); });
 }

@@ -163,7 +163,9 @@ class Store {
   // transaction can follow); kUnavailable and kIo (reading what it depends on); kReadOnly; kClosed;
   // kUnknown (a device error left it open whether the transaction is durable; the store has turned
   // read-only); kIo also if the store has turned read-only before buffered commits were durable,
-  // see sync(); kFenced (another process has taken the devices over).
+  // see sync(); kFenced (another process has taken the devices over); kUnavailable where the thread
+  // is called back while it waits (io/recall.h): Recall::has_left_commit() says whether the
+  // transaction has its place and goes on.
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   // Commits a transaction without waiting until it is durable: `done` is called exactly once, with
   // the result, when commit() would have returned.
@@ -191,6 +193,12 @@ class Store {
   // names their LSNs; every later sync(), durable commit and close() returns the same, until the
   // store is opened again), kUnknown (durable commits in flight have failed meanwhile), kClosed.
   Status sync();
+  // Returns whether some device of the store has owed an answer for a twentieth of a second: then a
+  // call may take long. Whoever cannot wait makes calls on another thread meanwhile.
+  //
+  // Any thread. Cost: some atomic loads for each device; where requests are under way, a look at
+  // the clock.
+  bool waits_for_devices() const;
 
   // Returns the whole object.
   //

@@ -8,6 +8,7 @@
 #include "base/lent_memory.h"
 #include "base/units.h"
 #include "io/os_error.h"
+#include "io/recall.h"
 
 namespace hexad::io {
 
@@ -186,7 +187,22 @@ bool IoQueue::run_briefly(IoBatch& batch, Nanos limit) noexcept {
     return true;
   }
   announce(batch);
-  return run_requests_for(batch, limit);
+  if (Recall::here() == nullptr) return run_requests_for(batch, limit);
+  const Nanos first = std::min(limit, Recall::has_come() ? 1 : Recall::kBetweenAsks);
+  if (run_requests_for(batch, first)) return true;
+  Recall::note_wait(first);
+  return wait_recallably(batch, limit - first);
+}
+
+// True when it is complete; false when the time is over, or the thread is called back.
+bool IoQueue::wait_recallably(IoBatch& batch, Nanos limit) noexcept {
+  while (limit > 0 && !Recall::has_come()) {
+    const Nanos step = std::min(limit, Recall::kBetweenAsks);
+    if (wait_for(batch, step)) return true;
+    Recall::note_wait(step);
+    limit -= step;
+  }
+  return batch.complete() || wait_for(batch, 0);
 }
 
 bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
@@ -196,10 +212,12 @@ bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
 }
 
 bool IoQueue::wait_briefly(IoBatch& batch, Nanos limit) noexcept {
-  return batch.complete() || wait_for(batch, limit);
+  if (batch.complete()) return true;
+  return Recall::here() == nullptr ? wait_for(batch, limit) : wait_recallably(batch, limit);
 }
 
 void IoQueue::count_timeouts(const IoBatch& batch) {
+  if (Recall::has_come()) return;  // it was waited for less than that
   for (const IoRequest& request : batch.requests) {
     if (request.is_answered()) continue;
     request.device->traffic_.timeouts.fetch_add(1, std::memory_order_relaxed);
@@ -453,6 +471,16 @@ Status Device::read(std::uint64_t offset, MutByteView into) {
     std::vector<AlignedBuffer> buffers;
     buffers.push_back(std::move(buffer));
     queue().abandon(std::move(batch), std::move(buffers));
+    if (Recall::has_come()) {
+      // Noted all the same: what it would have said is not known.
+      Error error{ErrorCode::kUnavailable,
+                  name() + ": read of " + format_size(into.size()) + " at byte " +
+                      std::to_string(offset) +
+                      ": the thread was called back before the device had answered",
+                  "Try again when it answers."};
+      note_refusal(error);
+      return error;
+    }
     return silent(kReadPatience);
   }
   Status status = std::move(batch->requests.front().status);

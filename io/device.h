@@ -183,7 +183,9 @@ class IoQueue {
   // The same, but waits for `limit` at most: true when the batch is complete. When it is not, those
   // requests that are answered can be looked at, and batch and buffers stay where they are until
   // it is: whoever cannot wait gives them to abandon(). The thread never waits in the kernel for
-  // the device itself, where nobody could call it back, unless the device is memory.
+  // the device itself, where nobody could call it back, unless the device is memory. A thread that
+  // is called back (io/recall.h) waits no longer: what has no answer then is as if the time were
+  // over.
   bool run_for(IoBatch& batch, Nanos limit) noexcept;
   // The same for whoever then has another way, and may go on waiting, too: what has no answer yet
   // does not count as timed out.
@@ -260,6 +262,7 @@ class IoQueue {
   void drop_abandoned();
 
  private:
+  bool wait_recallably(IoBatch& batch, Nanos limit) noexcept;
   // Before it goes out.
   void announce(IoRequest& request);
   void announce(IoBatch& batch);

@@ -11,6 +11,7 @@
 
 #include "core/blob/blob_job.h"
 #include "core/blob/blob_read.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -200,7 +201,7 @@ bool BlobReader::run_hedged(std::span<Job> jobs, io::IoBatch& batch) const {
   };
   bool planned = false;
   try {
-    planned = left() > 0 && plan_hedge(jobs, batch, hedge);
+    planned = left() > 0 && !io::Recall::has_come() && plan_hedge(jobs, batch, hedge);
   } catch (const std::bad_alloc&) {
     // Then the device is waited for.
   }
@@ -217,7 +218,7 @@ bool BlobReader::run_hedged(std::span<Job> jobs, io::IoBatch& batch) const {
          slice = std::min(2 * slice, kLongestSlice)) {
       queue_.wait_briefly(*hedge.extra, std::min(slice, left()));
       outcome = use();
-      if (outcome != Hedged::kNotYet) break;
+      if (outcome != Hedged::kNotYet || io::Recall::has_come()) break;
       if (queue_.wait_briefly(batch, std::min(slice / 4, left())) || left() == 0) break;
     }
     if (!hedge.extra->complete()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -453,19 +454,40 @@ Status Lane::wait_in_log(Lsn lsn) {
 
 Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
   for (;;) {
+    bool woken = true;
+    bool called_back = false;
     {
       io::Lock lock(mutex_);
       if ((until == LsnWaiters::Until::kDurable ? durable_ : answered_) >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, lsn);
       if (until == LsnWaiters::Until::kDurable) urgent_ = std::max(urgent_, lsn);
-      if (!may_seal()) {
+      called_back = io::Recall::has_come();
+      const bool waits = !called_back && !may_seal();
+      if (waits && io::Recall::here() == nullptr) {
         sleepers_.sleep(lock, lsn, until);
         continue;
       }
+      if (waits) woken = sleepers_.sleep_for(lock, lsn, until, io::Recall::kBetweenAsks);
     }
-    if (CommitGroup* group = seal()) run(group, Waiting::kBlocking);
+    if (called_back) {
+      return leave_commit(lsn);
+    } else if (!woken) {
+      io::Recall::comes();  // under no lock of the lane's
+    } else if (CommitGroup* group = seal()) {
+      run(group, Waiting::kBlocking);
+    }
   }
+}
+
+// C15. It may be this thread that was to seal the next group, or was woken to do that.
+Error Lane::leave_commit(Lsn lsn) {
+  pump_beside();
+  io::Recall::note_left_commit();
+  return {ErrorCode::kUnavailable,
+          "the thread was called back while it waited for LSN " + std::to_string(lsn) +
+              " to be durable, which goes on",
+          "See what became of it when the devices answer."};
 }
 
 bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
@@ -649,6 +671,9 @@ void Lane::wait_idle() {
                                    [](const auto& group) { return group->io_done(); });
     return quiet && !sealing_ && posted_ == 0 && completing_ == 0;
   });
+  const std::list<Substitute> substitutes = std::exchange(substitutes_, {});
+  lock.unlock();
+  for (const Substitute& substitute : substitutes) substitute.thread->join();
 }
 
 std::optional<Error> Lane::stopped() {

@@ -41,6 +41,9 @@
 //       which it has to wait for anyway, so it is later by a round of its own at most. Nothing
 //       waits so that sync(), a checkpoint, whoever makes room or another commit waits for
 //       (urgent_)
+//   C15 who is called back (io/recall.h) while it waits for requests of a group takes nothing away
+//       and answers nobody: a thread of its own, a substitute, does what was left to do, as the
+//       leader would have. Where the system refuses that thread, the leader stays
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
@@ -56,6 +59,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -182,7 +186,7 @@ class Lane {
   Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
   // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast;
-  // its group may wait for company (C14).
+  // its group may wait for company (C14). kUnavailable where the thread is called back (C15).
   Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
   // Until `lsn` is durable or the lane has stopped (true), or for `limit`. Waits for no device
   // itself.
@@ -268,6 +272,7 @@ class Lane {
   void wait_idle();
 
  private:
+  Error leave_commit(Lsn lsn);
   // Seals the next group, when the lane is as may_seal() says; null when it is not, any more.
   CommitGroup* seal();
   std::vector<Submission> take_members();
@@ -290,7 +295,20 @@ class Lane {
   void run(CommitGroup* group, Waiting waiting);
   void run_main(CommitGroup& group, Waiting waiting);
   void start(Round& round, Waiting waiting);
+  static bool run_unless_recalled(io::IoBatch& batch, io::IoQueue& queue);
+  static bool wait_unless_recalled(io::IoBatch& batch, io::IoQueue& queue);
+  bool substitute(io::Task rest);
   void written(Round& round, Waiting waiting);
+  // Flushes of this thread, from `next` on.
+  struct OwnFlushes {
+    std::vector<FlushNeed> needs;
+    std::vector<io::IoBatch> batches;  // one for each; never moved one by one
+    std::size_t next = 0;
+    bool submitted = false;  // they are under way
+  };
+  void flush_here(std::vector<FlushNeed> needs);
+  void end_flushes(OwnFlushes own);
+  void complete_less();
   void send_flush(const FlushNeed& need);
   void flushed(FlushDomain domain, bool success);
   void complete(Round& round, Waiting waiting);
@@ -345,9 +363,15 @@ class Lane {
   bool sealing_ = false;      // somebody is between taking a group's members and admitting it
   bool pump_posted_ = false;  // of pump_beside(): its task has not begun yet
   bool payloads_allowed_ = true;
-  bool repair_pending_ = false;   // one of the pauses is repair()'s
-  std::uint64_t posted_ = 0;      // tasks that have not run yet
-  std::uint64_t completing_ = 0;  // threads inside written(), flushed() or complete()
+  bool repair_pending_ = false;  // one of the pauses is repair()'s
+  std::uint64_t posted_ = 0;     // tasks that have not run yet
+  struct Substitute {
+    std::unique_ptr<io::Thread> thread;
+    bool over = false;  // it does nothing more but end
+  };
+  std::list<Substitute> substitutes_;  // joined by the next one when they are over, or wait_idle()
+  // Threads inside written(), flushed() or complete(), or that start a substitute.
+  std::uint64_t completing_ = 0;
   std::optional<Error> stopped_;
   std::atomic<bool> has_stopped_{false};  // the same, without the lock
 };

@@ -1,8 +1,11 @@
 // What becomes of a sealed group: its requests, their rounds and flushes, and the answers in order.
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "core/commit/lane.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -19,6 +22,7 @@ constexpr std::size_t kMaxGroupsBehind = 16;
 constexpr io::Nanos kLossWindow = 50'000'000;
 // C7.
 constexpr std::uint64_t kMaxUnproven = 64 << 20;
+constexpr io::Nanos kAnyTime = std::numeric_limits<io::Nanos>::max();
 
 }  // namespace
 
@@ -170,12 +174,64 @@ void Lane::start(Round& round, Waiting waiting) {
   io::IoQueue& queue = round.batch.requests.front().device->queue();
   counters_.add(CounterId::kCommitRounds);
   if (waiting == Waiting::kBlocking) {
-    queue.run(round.batch);
+    if (!run_unless_recalled(round.batch, queue)) {
+      const bool left = substitute([this, &round, &queue] {
+        queue.wait(round.batch);
+        written(round, Waiting::kBlocking);
+      });
+      if (left) return;
+      queue.wait(round.batch);
+    }
     written(round, waiting);
     return;
   }
   round.batch.done = [this, &round](io::IoBatch&) { written(round, Waiting::kCallback); };
   queue.submit(round.batch);
+}
+
+// False: the thread is called back, and the batch under way.
+bool Lane::run_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
+  if (io::Recall::here() == nullptr) {
+    queue.run(batch);
+    return true;
+  }
+  return queue.run_briefly(batch, kAnyTime);
+}
+
+bool Lane::wait_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
+  if (io::Recall::here() != nullptr) return queue.wait_briefly(batch, kAnyTime);
+  queue.wait(batch);
+  return true;
+}
+
+// Whether a thread of its own does the rest of what this one has waited for (C15).
+bool Lane::substitute(io::Task rest) {
+  std::list<Substitute> over;
+  std::list<Substitute> added(1);
+  {
+    const io::Lock lock(mutex_);
+    ++completing_;  // what it does may be done before it is known, and wait_idle() has to know it
+    for (auto at = substitutes_.begin(); at != substitutes_.end();) {
+      const auto one = at++;
+      if (one->over) over.splice(over.end(), substitutes_, one);
+    }
+  }
+  for (const Substitute& one : over) one.thread->join();
+  Result<std::unique_ptr<io::Thread>> thread = executor_.try_start(
+      "hexad-substitute", [this, rest = std::move(rest), self = &added.front()] {
+        rest();
+        const io::Lock lock(mutex_);
+        self->over = true;
+      });
+  const bool started = thread.ok();
+  const io::Lock lock(mutex_);
+  if (started) {
+    added.front().thread = std::move(thread).value();
+    substitutes_.splice(substitutes_.end(), added);
+  }
+  --completing_;
+  changed_.notify_all();
+  return started;
 }
 
 // The writes of the round have completed. What is in volatile caches needs a flush that begins now
@@ -206,28 +262,55 @@ void Lane::written(Round& round, Waiting waiting) {
   }
   // From here on the group may be gone: what is left of its flushes may end on other threads.
   if (settled) complete(round, waiting);
-  if (waiting == Waiting::kCallback) {
-    for (const FlushNeed& need : needs) send_flush(need);
-  } else {
-    // The leader flushes on its own thread what nobody else is flushing.
-    std::vector<io::IoBatch> flushes(needs.size());
-    // On this thread alone only where nobody could go on without the device either: all others of
-    // its domain fail with it.
-    const bool alone = needs.size() == 1 && members_.is_shared(needs.front().domain);
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      counters_.add(CounterId::kCommitFlushes);
-      flushes[i].requests.push_back(io::IoRequest::flush(*needs[i].through));
-      if (!alone) needs[i].through->queue().submit(flushes[i]);
-    }
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      io::IoQueue& queue = needs[i].through->queue();
-      alone ? queue.run(flushes[i]) : queue.wait(flushes[i]);
-      flushed(needs[i].domain, flushes[i].first_error().ok());
-    }
+  if (waiting == Waiting::kBlocking && !needs.empty()) {
+    flush_here(std::move(needs));
+    return;
   }
+  for (const FlushNeed& need : needs) send_flush(need);
+  complete_less();
+}
+
+// This thread leaves written().
+void Lane::complete_less() {
   const io::Lock lock(mutex_);
   --completing_;
   changed_.notify_all();
+}
+
+// The leader flushes on its own thread what nobody else is flushing.
+void Lane::flush_here(std::vector<FlushNeed> needs) {
+  OwnFlushes own;
+  own.needs = std::move(needs);
+  own.batches = std::vector<io::IoBatch>(own.needs.size());
+  // On this thread alone only where nobody could go on without the device either: all others of
+  // its domain fail with it.
+  own.submitted = own.needs.size() > 1 || !members_.is_shared(own.needs.front().domain);
+  for (std::size_t i = 0; i < own.needs.size(); ++i) {
+    counters_.add(CounterId::kCommitFlushes);
+    io::Device& through = *own.needs[i].through;
+    own.batches[i].requests.push_back(io::IoRequest::flush(through));
+    if (own.submitted) through.queue().submit(own.batches[i]);
+  }
+  end_flushes(std::move(own));
+}
+
+// Whether a thread of its own does the rest (C15).
+void Lane::end_flushes(OwnFlushes own) {
+  const io::NoUnwinding none("the flushes of commits");
+  while (own.next < own.needs.size()) {
+    io::IoQueue& queue = own.needs[own.next].through->queue();
+    io::IoBatch& batch = own.batches[own.next];
+    if (!(own.submitted ? wait_unless_recalled(batch, queue) : run_unless_recalled(batch, queue))) {
+      own.submitted = true;
+      const auto rest = std::make_shared<OwnFlushes>(std::move(own));
+      if (substitute([this, rest] { end_flushes(std::move(*rest)); })) return;
+      own = std::move(*rest);
+      queue.wait(own.batches[own.next]);
+    }
+    flushed(own.needs[own.next].domain, own.batches[own.next].first_error().ok());
+    ++own.next;
+  }
+  complete_less();
 }
 
 // The end of the flush finds its way to flushed() by itself.

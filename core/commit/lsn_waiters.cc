@@ -9,7 +9,7 @@ void LsnWaiters::sleep(io::Lock& lock, Lsn lsn, Until until) {
   sleeper.condition.wait(lock, [&] { return sleeper.woken; });
 }
 
-void LsnWaiters::sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit) {
+bool LsnWaiters::sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit) {
   Sleeper sleeper(executor_);
   sleeper.until = until;
   const auto at = sleepers_.emplace(lsn, &sleeper);
@@ -20,6 +20,7 @@ void LsnWaiters::sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit
     sleeper.condition.wait_for(lock, left);
   }
   if (!sleeper.woken) sleepers_.erase(at);  // whoever wakes it has taken it out
+  return sleeper.woken;
 }
 
 LsnWaiters::Sleepers::iterator LsnWaiters::wake(Sleepers::iterator at) {

@@ -20,8 +20,8 @@ class LsnWaiters {
   enum class Until : std::uint8_t { kAnswered, kDurable };
   // Sleeps until woken by one of the below; `lock` is the owner's. The caller looks again why.
   void sleep(io::Lock& lock, Lsn lsn, Until until);
-  // The same for `limit` at most.
-  void sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit);
+  // The same for `limit` at most; false: nobody has woken it.
+  bool sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit);
 
   // Those whose LSN has come; durable <= answered.
   void wake_reached(Lsn answered, Lsn durable);

@@ -108,6 +108,7 @@ class Engine : public InternalCommits {
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
+  bool waits_for_devices() const;
   using InternalCommits::commit_internal;
   Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed,
                               LogRoom room) override;

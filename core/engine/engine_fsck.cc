@@ -12,6 +12,7 @@
 #include "core/check/metadata_check.h"
 #include "core/engine/engine.h"
 #include "core/record/keys.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -223,6 +224,12 @@ Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck
     if (options.progress && !options.progress(check.report)) {
       check.report.complete = false;
       return Error{ErrorCode::kClosed, "fsck was ended by its progress", ""};
+    }
+    // All else would be asked for in vain, and what it found would be no finding.
+    if (io::Recall::has_come()) {
+      return Error{ErrorCode::kUnavailable,
+                   "the thread was called back while fsck waited for devices",
+                   "Start over when they answer; what was put right stays so."};
     }
     if (!closing_.is_closed()) return {};
     return Error{ErrorCode::kClosed, "the store was closed while fsck looked at it",

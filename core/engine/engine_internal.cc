@@ -5,6 +5,7 @@
 #include "core/blob/piece_cut.h"
 #include "core/engine/attempt.h"
 #include "core/engine/engine.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -45,6 +46,8 @@ Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<voi
 
 Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed,
                                     LogRoom room) {
+  // Where this fails, whoever wanted it takes back what has no place. This one would have it.
+  const io::Recall::Stay stay;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Lacking lacking;
     HEXAD_TRY_ASSIGN(const Lsn lsn, try_internal(fill, placed, room, lacking));

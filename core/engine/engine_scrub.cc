@@ -32,6 +32,7 @@
 #include "core/engine/engine.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -124,6 +125,7 @@ class Engine::ScrubPass {
     steps_ = 0;
   }
   bool is_full() const {
+    if (io::Recall::has_come()) return true;
     return report_.bytes_checked - bytes_before_ >= most_bytes_ || steps_ >= kMostSteps;
   }
 
@@ -135,6 +137,12 @@ class Engine::ScrubPass {
       if (engine_.closing_.is_closed()) {
         return Error{ErrorCode::kClosed, "the store was closed while it was scrubbed",
                      "Open it again and start over; what was put right stays so."};
+      }
+      // All else would be asked for in vain, and each request keeps its memory.
+      if (io::Recall::has_come()) {
+        return Error{ErrorCode::kUnavailable,
+                     "the thread was called back while it waited for devices in a scrub",
+                     "Start over when they answer; what was put right stays so."};
       }
       const io::Nanos left = due() - engine_.executor().clock().now();
       if (stopped_ || at_.part == Part::kOver || left <= 0) return {};

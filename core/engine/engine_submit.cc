@@ -5,6 +5,7 @@
 #include "base/refused_memory.h"
 #include "core/engine/engine.h"
 #include "io/no_unwinding.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -80,8 +81,8 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     submission.began = began;
     submission.admitted = admitted;
     submission.durability = durability;
-    // What is buffered stays in memory until it is durable.
-    if (buffered) submission.budget = budget;
+    // What is buffered, or may be left, stays in memory until it is durable.
+    if (buffered || io::Recall::here() != nullptr) submission.budget = budget;
     Submission* kept = &submission;
     HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
     none.emplace("the answer of a commit");
@@ -99,6 +100,8 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     parts_.counters->add(CounterId::kBytesWritten, transaction.written_bytes());
     return lsn;
   }
+  // It has been left, and goes on.
+  if (lsn > 0 && io::Recall::has_come() && !lane_->stopped().has_value()) return status.error();
   parts_.counters->add(CounterId::kTransactionsFailed);
   if (rests_on > 0) {
     if (!buffered) lane_->hurry(rests_on);

@@ -16,6 +16,8 @@ constexpr io::Nanos kLongNap = 100'000'000;
 constexpr io::Nanos kSlow =
     200'000'000;  // a device that has not answered for so long may be silent
 constexpr io::Nanos kSecond = 1'000'000'000;
+constexpr io::Nanos kSoon =
+    50'000'000;  // a device that has not answered for so long may take longer
 constexpr io::Nanos kLook = 1'000'000;
 
 }  // namespace
@@ -34,6 +36,8 @@ const Member* Engine::silent_member(io::Nanos limit, io::Nanos waited) const {
   }
   return longest;
 }
+
+bool Engine::waits_for_devices() const { return silent_member(kSoon, kSoon) != nullptr; }
 
 // Suspects first: whoever changes the membership for what fails now leaves them all behind.
 bool Engine::leave_hanging_devices() {

@@ -9,6 +9,7 @@
 #include "io/bounded_reads.h"
 #include "io/no_unwinding.h"
 #include "io/os_error.h"
+#include "io/recall.h"
 #include "io/refused.h"
 
 namespace hexad::core {
@@ -98,6 +99,8 @@ Result<std::set<DeviceId>> Membership::settle() {
 
 Status Membership::change(std::set<DeviceId> failed,
                           const std::function<void(alloc::Root&)>& fill) {
+  // It reads the log until the devices answer or are given up, and the lane is paused meanwhile.
+  const io::Recall::Stay stay;
   describe_ = fill;
   const Status changed =
       change_membership(parts_.members, parts_.shape.m(), roots_, *this, std::move(failed));

@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "io/bounded_reads.h"
+#include "io/recall.h"
 
 namespace hexad::kv {
 
@@ -316,7 +317,9 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     // Room may have been taken meanwhile, or its place written over.
     const ResidentPlace* const place = file_ == file ? find(one.read->key) : nullptr;
     const bool still = place != nullptr && *place == one.place;
-    if (still && !outcomes[i].ok()) {
+    const bool called_back = io::Recall::has_come() && !outcomes[i].ok() &&
+                             outcomes[i].error().code == ErrorCode::kUnavailable;
+    if (still && !outcomes[i].ok() && !called_back) {
       file_->table.erase(key_of(one.read->key, nullptr));
       note_error(outcomes[i].error().message);
     }

@@ -26,6 +26,8 @@ struct LaneOptions {
   LogDurability durability = LogDurability::kFull;
   // All disks have one; else what has completed is durable.
   bool volatile_cache = false;
+  // Each a flush domain of its own; else all are one.
+  bool own_caches = false;
   std::uint32_t slab_units = 1024;
   std::uint64_t unit = 4096;  // bytes; k of them ride in the log of one group at most
   std::uint64_t log_size = 1_MiB;
@@ -47,6 +49,26 @@ struct LaneAnswer {
   std::optional<ErrorCode> code;  // nothing: it went well
   bool published = false;         // all its blobs lay in live units when the callback ran
   bool budget_back = false;       // and what it held had been let go of
+};
+
+// That of the simulation, which may refuse threads as the system does when a process has too many.
+class LaneExecutor final : public io::Executor {
+ public:
+  explicit LaneExecutor(io::Executor& inner) : inner_(inner) {}
+
+  Result<std::unique_ptr<io::Thread>> try_start(const std::string& name, io::Task task) override {
+    if (refuses) return Error{ErrorCode::kIo, "the system refuses the thread " + name, ""};
+    return inner_.try_start(name, std::move(task));
+  }
+  void post(io::Task task) override { inner_.post(std::move(task)); }
+  void sleep_for(io::Nanos duration) override { inner_.sleep_for(duration); }
+  io::Clock& clock() override { return inner_.clock(); }
+  io::FiberScheduler* fibers() override { return inner_.fibers(); }
+
+  bool refuses = false;
+
+ private:
+  io::Executor& inner_;
 };
 
 class LaneWorld {
@@ -75,7 +97,7 @@ class LaneWorld {
       rows[i].path = disk_name(i);
       io::SimDiskOptions disk;
       disk.volatile_cache = options.volatile_cache;
-      disk.flush_domain = options.volatile_cache ? 0 : -1;
+      disk.flush_domain = options.volatile_cache && !options.own_caches ? 0 : -1;
       system.add_disk(disk_name(i), std::make_shared<io::CowImage>(request.device_size), disk);
       rows[i].device = system.open_device(disk_name(i), io::OpenMode::kReadWrite).value();
     }
@@ -90,7 +112,7 @@ class LaneWorld {
     kv::LogWriterOptions log;
     log.uuid = shape.uuid;
     log.areas = areas({kDisks, 0, 1});
-    lane_.emplace(system.executor(), shape, *members, *space, log_blobs, cells, *placer, counters,
+    lane_.emplace(executor, shape, *members, *space, log_blobs, cells, *placer, counters,
                   kv::LogWriter::create(std::move(log)).value(), options.durability,
                   [this] { ++repairs; });
     hold([](const io::SimOp&) { return false; });
@@ -278,6 +300,7 @@ class LaneWorld {
   }
 
   io::SimSystem system;
+  LaneExecutor executor{system.executor()};  // the lane's
   core::StoreShape shape;
   core::Counters counters;
   compression::Counters compression_counters;
