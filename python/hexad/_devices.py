@@ -69,7 +69,8 @@ class Devices(Writing):
         try:
             id: int = add(where)
         except BaseException:  # Ctrl-C, too
-            self._take_back(where, named)
+            if not _native.goes_on():
+                self._take_back(where, named)
             raise
         self._note_devices()
         return id
@@ -118,7 +119,8 @@ class Devices(Writing):
         try:
             by: int = replace(id, where, rate_of(rate), progress)
         except BaseException:  # Ctrl-C, too
-            self._take_back(where, named)
+            if not _native.goes_on():
+                self._take_back(where, named)
             raise
         if old and old != where:
             self._describe(lambda devices: [one for one in devices if one != old])

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Iterable, Protocol
 
 from . import _native
-from ._errors import ForkedError, InvalidArgumentError
+from ._errors import BusyError, ForkedError, InvalidArgumentError
 
 if TYPE_CHECKING:
     _Answers = list[tuple[asyncio.Future[int], int | None, Exception | None]]
@@ -108,6 +108,7 @@ class SharedStore:
         self.control = False  # other processes may ask about it while it is open for writing
         self.files: dict[str, tuple[int, int, int]] = {}  # what its devices were when it was opened
         self.users = 1
+        self.closes = False  # Ctrl-C has ended a close() that goes on
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
         self.max_transaction = _native.parse_size(limit) if isinstance(limit, str) else limit
@@ -157,7 +158,11 @@ class SharedStore:
     def close(self) -> None:
         if self._executor is not None and not self.native.forked:
             self._executor.shutdown(wait=False)
-        self.native.close()
+        try:
+            self.native.close()
+        except BaseException:
+            self.closes = _native.goes_on()
+            raise
 
 
 class Unfinished(Protocol):
@@ -268,6 +273,12 @@ def open_shared(
     key = _identity(devices)
     with _process.lock:
         shared = _process.by_key.get(key) or _with_devices_of(key)
+        if shared is not None and shared.closes and not shared.native.closed:
+            raise BusyError(
+                f"{devices[0]}: this process is still closing the store, which was interrupted while it "
+                "waited for a device",
+                "Try again when the device answers or is given up (device_patience), or end the process.",
+            )
         if shared is not None and not shared.native.closed and not is_another(shared, devices):
             if options and options != shared.options:
                 raise InvalidArgumentError(
@@ -346,11 +357,13 @@ def _at_exit() -> None:
         unfinished.drop()
     for shared in list(_process.stores):
         try:
-            shared.close()
-        except Exception:
+            if not shared.closes:
+                shared.close()
+        except BaseException:  # Ctrl-C, too, which leaves this one
             traceback.print_exc()
     if _process.completions is not None:
         _process.completions.stop()
+    _native.stay_away()
 
 
 def _after_fork() -> None:

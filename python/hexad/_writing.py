@@ -121,9 +121,12 @@ class Writing(Reading, Commits):
                     commit()
             if changes.size:
                 commit()
-        finally:
+        except Exception:  # not Ctrl-C, which waits for nothing
             if durable and done:
                 self._native.sync()
+            raise
+        if durable and done:
+            self._native.sync()
         return done
 
     def write(

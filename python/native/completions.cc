@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "python/native/apart.h"
+
 namespace hexad::python {
 
 namespace nb = nanobind;
@@ -34,7 +36,7 @@ void bind_completions(nb::module_& module) {
            [](Completions& completions) {
              std::vector<Completion> done;
              {
-               const nb::gil_scoped_release unlocked;
+               const WithoutGil unlocked;
                done = completions.wait();
              }
              nb::list told;

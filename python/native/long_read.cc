@@ -33,7 +33,7 @@ LongRead::LongRead(StoreHandle& handle, std::string_view collection, std::string
 }
 
 LongRead::~LongRead() {
-  const nb::gil_scoped_release unlocked;
+  const WithoutGil unlocked;
   part_->end();
 }
 
@@ -64,7 +64,7 @@ RangeChecksum checksum(StoreHandle& handle, std::string_view collection, std::st
     check_signals();
     const std::uint64_t count =
         read.step(MutByteView(buffer).first(std::min(result.length - done, kSummedAtOnce)));
-    const nb::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     sum.add(ByteView(buffer).first(count));
     done += count;
   }

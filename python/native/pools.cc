@@ -57,19 +57,22 @@ PoolDescription to_pool(const nb::sequence& devices, const nb::sequence& fast) {
 }
 
 void bind_pools(nb::module_& module) {
-  module.def("format", [](const nb::dict& given, nb::handle directory) {
-    const std::string where(Text(directory, "path").view());
-    FormatOptions options = to_format_options(given);
-    Interruption interruption;
-    options.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
-    Result<PoolDescription> pool = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::format(options);
-    }();
-    if (!pool.ok()) interruption.rethrow();
-    check(write_pool(where, take(std::move(pool))));
-    interruption.rethrow();
-  });
+  module.def("format",
+             apart("format", CallKind::kChanges, [](const nb::dict& given, nb::handle directory) {
+               const std::string where(Text(directory, "path").view());
+               FormatOptions options = to_format_options(given);
+               Interruption interruption;
+               options.progress = [&](std::uint64_t, std::uint64_t) {
+                 return interruption.go_on();
+               };
+               Result<PoolDescription> pool = [&] {
+                 const WithoutGil unlocked;
+                 return Store::format(options);
+               }();
+               if (!pool.ok()) interruption.rethrow();
+               check(write_pool(where, take(std::move(pool))));
+               interruption.rethrow();
+             }));
   module.def("read_pool", [](nb::handle directory) {
     return from_pool(take(read_pool(std::string(Text(directory, "path").view()))));
   });
@@ -78,47 +81,31 @@ void bind_pools(nb::module_& module) {
     check(write_pool(std::string(Text(directory, "path").view()), to_pool(devices, fast)));
   });
   module.def("expand_group", [](const nb::sequence& devices, const nb::sequence& fast) {
-    Result<PoolDescription> pool = to_pool(devices, fast);
-    {
-      const nb::gil_scoped_release unlocked;
-      pool = expand_group(std::move(pool).value());
-    }
-    return from_pool(take(std::move(pool)));
+    return from_pool(
+        take(call_apart("expand_group", CallKind::kLooks,
+                        [pool = to_pool(devices, fast)] { return expand_group(pool); })));
   });
   module.def("inspect", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<StoreStatus> status = [&] {
-      const nb::gil_scoped_release unlocked;
-      return inspect(pool);
-    }();
-    return to_dict(take(std::move(status)));
+    return to_dict(take(call_apart("inspect", CallKind::kLooks,
+                                   [pool = to_pool(devices, fast)] { return inspect(pool); })));
   });
   module.def("holders", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<std::vector<DeviceHolder>> holders = [&] {
-      const nb::gil_scoped_release unlocked;
+    return to_list(take(call_apart("holders", CallKind::kLooks, [pool = to_pool(devices, fast)] {
       return Store::holders(pool);
-    }();
-    return to_list(take(std::move(holders)));
+    })));
   });
   module.def("take_over", [](const nb::sequence& devices, const nb::sequence& fast) {
-    const PoolDescription pool = to_pool(devices, fast);
-    Result<std::vector<DeviceHolder>> shut_out = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::take_over(pool);
-    }();
-    return to_list(take(std::move(shut_out)));
+    return to_list(
+        take(call_apart("take_over", CallKind::kChanges,
+                        [pool = to_pool(devices, fast)] { return Store::take_over(pool); })));
   });
   module.def("check_options", [](const nb::dict& options) { to_runtime_options(options); });
   module.def("open",
              [](const nb::sequence& devices, const nb::sequence& fast, const nb::dict& given) {
                const PoolDescription pool = to_pool(devices, fast);
                const RuntimeOptions options = to_runtime_options(given);
-               Result<Store> store = [&] {
-                 const nb::gil_scoped_release unlocked;
-                 return Store::open(pool, options);
-               }();
-               return to_object(std::move(store));
+               return to_object(call_apart("open", CallKind::kLooks,
+                                           [pool, options] { return Store::open(pool, options); }));
              });
   module.def("open_replacing", [](const nb::sequence& devices, const nb::sequence& fast,
                                   const nb::dict& given, nb::handle device, nb::handle path) {
@@ -127,23 +114,21 @@ void bind_pools(nb::module_& module) {
     Replacement replacement;
     replacement.device = to_device_id(device);
     replacement.path = Text(path, "path").view();
-    Interruption interruption;
-    replacement.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
-    Result<Store> store = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::open_replacing(pool, replacement, options);
-    }();
-    interruption.rethrow();
-    return to_object(std::move(store));
+    const auto open = [pool, options, replacement]() mutable {
+      Interruption interruption;
+      replacement.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
+      Result<Store> store = Store::open_replacing(pool, replacement, options);
+      interruption.rethrow();
+      return store;
+    };
+    return to_object(call_apart("open", CallKind::kChanges, open));
   });
   module.def("in_memory", [](const nb::dict& given, const nb::dict& runtime) {
-    const MemoryStoreOptions options = to_memory_options(given);
-    const RuntimeOptions runtime_options = to_runtime_options(runtime);
-    Result<Store> store = [&] {
-      const nb::gil_scoped_release unlocked;
-      return Store::in_memory(options, runtime_options);
-    }();
-    return to_object(std::move(store));
+    return to_object(call_apart(
+        "open", CallKind::kLooks,
+        [options = to_memory_options(given), runtime_options = to_runtime_options(runtime)] {
+          return Store::in_memory(options, runtime_options);
+        }));
   });
   module.def("copied_bytes", &copied_bytes);
   module.def("parse_size",

@@ -167,7 +167,6 @@ ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length) {
   return behind.first(std::min<std::uint64_t>(length, behind.size()));
 }
 
-// What the cache has of an object in one piece, without waiting; nothing: not all of it.
 std::optional<nb::object> cached_part(StoreHandle& handle, std::string_view collection,
                                       std::string_view name, std::uint64_t offset,
                                       std::uint64_t length) {
@@ -181,9 +180,6 @@ std::optional<nb::object> cached_part(StoreHandle& handle, std::string_view coll
 
 nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
                       std::uint64_t offset, std::uint64_t length) {
-  if (std::optional<nb::object> part = cached_part(handle, collection, name, offset, length)) {
-    return *std::move(part);
-  }
   const auto read = [&](MutByteView into) {
     return take(
         handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);
@@ -212,6 +208,18 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
     return store.read_ranges(collection, name, std::span(&range, 1));
   }),
                        name));
+}
+
+std::uint64_t read_into(StoreHandle& handle, std::string_view collection, std::string_view name,
+                        std::uint64_t offset, MutByteView into) {
+  if (into.size() <= kReadStep) {
+    return take(
+        handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);
+  }
+  LongRead read(handle, collection, name, offset);
+  const MutByteView there = into.first(std::min<std::uint64_t>(into.size(), read.left()));
+  read.fill(there);
+  return there.size();
 }
 
 nb::object read_if_cached(StoreHandle& handle, std::string_view collection, std::string_view name,

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -21,12 +22,22 @@ void shrink(nanobind::object& bytes, std::uint64_t size);
 // `length` bytes from `offset` on, or what there is.
 ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length);
 
+// What the read cache has of an object in one piece, without waiting; nothing: not all of it.
+std::optional<nanobind::object> cached_part(StoreHandle& handle, std::string_view collection,
+                                            std::string_view name, std::uint64_t offset,
+                                            std::uint64_t length);
+
 // The object's bytes from `offset` on, `length` of them or what there is, of one state of it, as
 // bytes. Read straight to where they stay, but for small ones. Errors: those of Store::get().
 nanobind::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
                             std::uint64_t offset, std::uint64_t length);
 
-// The same when the read cache has all of it, at once; None: it has not, or that would take long.
+// Into memory of the caller's; how many bytes there were.
+std::uint64_t read_into(StoreHandle& handle, std::string_view collection, std::string_view name,
+                        std::uint64_t offset, MutByteView into);
+
+// As read_bytes() when the read cache has all of it, at once; None: it has not, or that would take
+// long.
 nanobind::object read_if_cached(StoreHandle& handle, std::string_view collection,
                                 std::string_view name, std::uint64_t offset, std::uint64_t length);
 

@@ -1,7 +1,5 @@
 #include "python/native/store_handle.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -12,15 +10,11 @@ namespace nb = nanobind;
 
 namespace {
 
-// Asking for the process id would be a system call in every call of a store.
-std::atomic<std::uint64_t> forks = 0;
-
-[[maybe_unused]] const int watching =
-    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-
 // How often who waits looks for Ctrl-C.
 constexpr std::chrono::milliseconds kBetweenSignals{100};
 
+// This thread runs a signal's handler in the middle of a call, which may hold locks of its store's.
+thread_local bool amid_a_call = false;
 // The innermost of this thread.
 thread_local const StoreHandle::Hold* innermost_hold = nullptr;
 
@@ -29,29 +23,55 @@ thread_local const StoreHandle::Hold* innermost_hold = nullptr;
         "Open stores in the process that uses them; let multiprocessing spawn, not fork."});
 }
 
+[[noreturn]] void fail_amid_a_call() {
+  fail({ErrorCode::kBusy,
+        "the handler of a signal has called a store while a call of this thread waits for a device",
+        "Have the handler set a flag or raise an exception, and call the store behind that."});
+}
+
 [[noreturn]] void fail_closed() {
   fail({ErrorCode::kClosed, "the store has been closed", "Open it again."});
 }
 
 }  // namespace
 
-void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+bool SignalRecall::is_wanted() noexcept {
+  const nb::gil_scoped_acquire locked;
+  const bool outer = std::exchange(amid_a_call, true);
+  const bool thrown = PyErr_CheckSignals() != 0;
+  amid_a_call = outer;
+  if (thrown) thrown_.emplace();
+  return thrown;
 }
 
-std::uint64_t forks_before_this() { return forks.load(std::memory_order_relaxed); }
+void SignalRecall::rethrow(const char* change, bool made) const {
+  if (!thrown_.has_value()) return;
+  std::string note;
+  if (change != nullptr && has_left_commit()) {
+    note = goes_on_note(change);
+  } else if (change != nullptr) {
+    note = std::string(change) + (made ? ": its change was made before" : ": nothing was changed");
+  }
+  throw_interruption(*thrown_, has_left_commit(), note);
+}
 
 StoreHandle::StoreHandle(Store store) : store_(new Store(std::move(store))) {}
 
 StoreHandle::~StoreHandle() {
   if (forked()) (void)changed_.release();
   if (forked() || store_ == nullptr) return;
-  const nb::gil_scoped_release unlocked;
+  const WithoutGil unlocked;
   delete store_;
+}
+
+bool StoreHandle::is_slow() {
+  if (state_.load() != State::kOpen) return true;
+  return run_at_once([](Store& store) { return store.waits_for_devices(); });
 }
 
 StoreHandle::Call::Call(StoreHandle& handle) : handle_(handle) {
   if (handle.forked()) fail_forked();
+  if (amid_a_call) fail_amid_a_call();
   handle.calls_.fetch_add(1);
   if (handle.state_.load() != State::kOpen) wait_or_fail();
 }
@@ -60,7 +80,7 @@ StoreHandle::Call::~Call() { end(); }
 
 void StoreHandle::Call::wait_or_fail() {
   if (handle_.state_.load() == State::kExchanging && !Hold::is_here(handle_)) {  // PH6
-    const nb::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     std::unique_lock lock(handle_.mutex_);
     ++handle_.waiting_;
     handle_.changed_->notify_all();
@@ -145,7 +165,7 @@ class StoreHandle::Exchange {
 
  private:
   bool begin() {
-    const nb::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     std::unique_lock lock(handle_.mutex_);
     handle_.changed_->wait(lock, [this] { return handle_.state_.load() != State::kExchanging; });
     if (handle_.closing()) return false;
@@ -167,7 +187,7 @@ void StoreHandle::exchange(const std::string& device, const Opening& open, const
           "Close them first, or open the store for writing before."});
   }
   const Status opened = [&]() -> Status {
-    const nb::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     // It has written nothing, so nothing that its end says is news.
     store_->close().ignore();
     delete std::exchange(store_, nullptr);
@@ -185,7 +205,7 @@ void StoreHandle::wait_for_calls() {
   const auto is_quiet = [this] { return calls_.load() == waiting_ && holds_ == 0; };
   for (;;) {
     {
-      const nb::gil_scoped_release unlocked;
+      const WithoutGil unlocked;
       std::unique_lock lock(mutex_);
       if (changed_->wait_for(lock, kBetweenSignals, is_quiet)) return;
     }

@@ -3,10 +3,11 @@
 //
 //   PH1 The store lives as long as a call is in it: close() waits for the calls that have begun.
 //   PH2 A call counts as begun until its thread has the GIL again. So when everything is closed,
-//       before the interpreter ends, no thread of Python comes back from here any more.
+//       before the interpreter ends, no thread of Python comes back from here any more. What was
+//       left does not either (PA5).
 //   PH3 Streams end before their store does.
-//   PH4 The store ends on a thread of Python, never on one of its own: what the engine's threads
-//       hold (Completions) has no reference to it.
+//   PH4 The store ends on a thread of Python, or a caller (apart.h), never on one of its own: what
+//       the engine's threads hold (Completions) has no reference to it.
 //   PH5 In a forked child nothing of the store is touched, not even its locks: another process's
 //       threads had them. It is left lying in memory.
 //   PH6 While the store is exchanged for another one, opened anew, calls wait; the exchange waits
@@ -26,37 +27,47 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "python/native/apart.h"
 #include "python/native/errors.h"
 
 namespace hexad::python {
-
-// Throws what a signal's handler has thrown, as every call of Python does between two instructions.
-void check_signals();
 
 // What the engine calls while a call goes on, without the GIL: looks for signals, and keeps what
 // their handlers, or the caller's function, have thrown until the engine has returned.
 class Interruption {
  public:
-  // What `ask` says, which runs with the GIL. False when something was thrown, now or before: the
-  // call is to end.
+  // What `ask` says, which runs with the GIL, on the thread that made the call (PA3). False when
+  // something was thrown, now or before: the call is to end.
   template <typename Ask>
   bool go_on(const Ask& ask) {
     if (thrown_ != nullptr) return false;
-    const nanobind::gil_scoped_acquire locked;
-    try {
-      check_signals();
-      return ask();
-    } catch (...) {
-      thrown_ = std::current_exception();
-      return false;
+    bool on = false;
+    const auto look = [&] {
+      try {
+        if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+        on = ask();
+      } catch (...) {
+        thrown_ = std::current_exception();
+      }
+    };
+    if (Task* const task = Task::here(); task != nullptr) {
+      if (!task->on_main(look)) keep_end();
+    } else {
+      const nanobind::gil_scoped_acquire locked;
+      look();
     }
+    return on;
   }
   bool go_on() {
-    return go_on([] { return true; });
+    // The main thread looks for signals itself meanwhile.
+    if (thrown_ != nullptr || Task::here() == nullptr) return go_on([] { return true; });
+    keep_end();
+    return thrown_ == nullptr;
   }
   // With the GIL, when the engine has returned.
   void rethrow() const {
@@ -64,11 +75,37 @@ class Interruption {
   }
 
  private:
+  void keep_end() {
+    try {
+      check_signals();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+
   std::exception_ptr thrown_;
 };
 
-// How many fork() calls lie between the process that loaded this module and this one.
-std::uint64_t forks_before_this();
+// Calls the main thread back from the engine when a signal's handler throws.
+class SignalRecall final : public io::Recall {
+ public:
+  // When the engine has returned, with the GIL. `made`: it has returned no error.
+  void rethrow(const char* change, bool made) const;
+
+ private:
+  bool is_wanted() noexcept override;
+
+  std::optional<nanobind::python_error> thrown_;
+};
+
+template <typename Result>
+bool is_ok(const Result& result) {
+  if constexpr (requires { result.ok(); }) {
+    return result.ok();
+  } else {
+    return true;
+  }
+}
 
 // What ends with the store that it belongs to.
 class Stream {
@@ -82,18 +119,44 @@ class Stream {
 class StoreHandle {
  public:
   explicit StoreHandle(Store store);
-  // Waits for commits in flight, without a checkpoint. With the GIL, which it gives away meanwhile.
+  // Waits for commits in flight, without a checkpoint. Gives the GIL away meanwhile.
   ~StoreHandle();
   StoreHandle(const StoreHandle&) = delete;
   StoreHandle& operator=(const StoreHandle&) = delete;
 
-  // Calls body(store) without the GIL, from any thread that has it. Fails with kClosed, kForked.
+  // Calls body(store) without the GIL, from any thread that has it. Fails with kClosed, kForked; on
+  // the main thread, throws what a signal's handler throws meanwhile. `change`: what the body
+  // changes, which is a commit; null: nothing.
   template <typename Body>
-  auto run(Body&& body) {
+  auto run(Body&& body, const char* change = nullptr) {
     const Call call(*this);
-    const nanobind::gil_scoped_release unlocked;
-    return std::forward<Body>(body)(*store_);
+    if (!is_to_be_apart()) {
+      const WithoutGil unlocked;
+      return std::forward<Body>(body)(*store_);
+    }
+    SignalRecall recall;
+    using Result = decltype(body(*store_));
+    if constexpr (std::is_void_v<Result>) {
+      {
+        const WithoutGil unlocked;
+        const io::Recall::Scope scope(recall);
+        std::forward<Body>(body)(*store_);
+      }
+      recall.rethrow(change, true);
+    } else {
+      Result result = [&] {
+        const WithoutGil unlocked;
+        const io::Recall::Scope scope(recall);
+        return std::forward<Body>(body)(*store_);
+      }();
+      recall.rethrow(change, is_ok(result));
+      return result;
+    }
   }
+
+  // Whether a device owes an answer, or the store is being closed or opened in another way: then
+  // calls may take long. With the GIL.
+  bool is_slow();
 
   // The same with the GIL, for what never waits: giving it away and taking it back costs more than
   // such a call, and lets a thread that computes in Python have it for milliseconds.

@@ -14,6 +14,10 @@ namespace nb = nanobind;
 
 namespace {
 
+// Bytes from which an append takes as long as handing it to another thread, or longer: the engine
+// codes them, and waits for devices that are behind.
+constexpr std::uint64_t kLargeAppend = 64 << 10;
+
 // A signal's handler has thrown in the middle of what was to be written as a whole.
 void check_signals_or_end(WriterStream& writer) {
   try {
@@ -53,76 +57,87 @@ void WriterStream::publish(Changes& changes) {
 void bind_streams(nb::module_& module) {
   nb::class_<WriterStream>(module, "Writer")
       .def("append",
-           [](WriterStream& self, nb::handle data) {
-             const Buffer bytes(data);
-             ByteView left = bytes.bytes();
-             do {
-               const ByteView piece = left.first(std::min<std::uint64_t>(left.size(), kReadStep));
-               check(self.run([&](ObjectWriter& writer) { return writer.append(piece); }),
-                     self.name());
-               left = left.subspan(piece.size());
-               if (!left.empty()) check_signals_or_end(self);
-             } while (!left.empty());
-             return bytes.bytes().size();
-           })
+           apart_if(
+               [](WriterStream& self, nb::handle data) {
+                 return Buffer(data).bytes().size() >= kLargeAppend || self.is_slow();
+               },
+               "append", CallKind::kLooks,
+               [](WriterStream& self, nb::handle data) {
+                 const Buffer bytes(data);
+                 ByteView left = bytes.bytes();
+                 do {
+                   const ByteView piece =
+                       left.first(std::min<std::uint64_t>(left.size(), kReadStep));
+                   check(self.run([&](ObjectWriter& writer) { return writer.append(piece); }),
+                         self.name());
+                   left = left.subspan(piece.size());
+                   if (!left.empty()) check_signals_or_end(self);
+                 } while (!left.empty());
+                 return bytes.bytes().size();
+               }))
       .def("set_attr",
-           [](WriterStream& self, nb::handle attribute, nb::handle value) {
-             const Text name(attribute, "attribute");
-             const Buffer bytes(value);
-             check(self.run([&](ObjectWriter& writer) {
-               return writer.set_attr(name.view(), as_text(bytes.bytes()));
-             }),
-                   self.name());
-           })
+           apart_if_slow("set_attr", CallKind::kLooks,
+                         [](WriterStream& self, nb::handle attribute, nb::handle value) {
+                           const Text name(attribute, "attribute");
+                           const Buffer bytes(value);
+                           check(self.run([&](ObjectWriter& writer) {
+                             return writer.set_attr(name.view(), as_text(bytes.bytes()));
+                           }),
+                                 self.name());
+                         }))
       .def("size",
            [](WriterStream& self) {
-             return take(self.run([](ObjectWriter& writer) -> Result<std::uint64_t> {
+             const auto size = [](ObjectWriter& writer) -> Result<std::uint64_t> {
                return writer.size();
-             }),
-                         self.name());
+             };
+             return take(self.run_soon("size", size), self.name());
            })
-      .def("commit",
-           [](WriterStream& self) {
-             return take(self.run([](ObjectWriter& writer) { return writer.commit(); }),
-                         self.name());
-           })
-      .def("end", &WriterStream::end);
+      .def("commit", apart("commit", CallKind::kChanges,
+                           [](WriterStream& self) {
+                             return take(
+                                 self.run([](ObjectWriter& writer) { return writer.commit(); }),
+                                 self.name());
+                           }))
+      .def("end", [](WriterStream& self) { self.end_apart(); });
 
   nb::class_<ReaderStream>(module, "Reader")
-      .def("readinto",
-           [](ReaderStream& self, nb::handle into) {
-             const Buffer bytes(into, Buffer::Access::kWrite);
-             return read_all(self, bytes.writable());
-           })
-      .def("read",
-           [](ReaderStream& self, std::uint64_t size) {
-             nb::object bytes = new_bytes(size);
-             shrink(bytes, read_all(self, memory_of(bytes)));
-             return bytes;
-           })
+      .def("readinto", apart_if_slow("readinto", CallKind::kLooks,
+                                     [](ReaderStream& self, nb::handle into) {
+                                       const Buffer bytes(into, Buffer::Access::kWrite);
+                                       return read_all(self, bytes.writable());
+                                     }))
+      .def("read", apart_if_slow("read", CallKind::kLooks,
+                                 [](ReaderStream& self, std::uint64_t size) {
+                                   nb::object bytes = new_bytes(size);
+                                   shrink(bytes, read_all(self, memory_of(bytes)));
+                                   return bytes;
+                                 }))
       .def("seek",
            [](ReaderStream& self, nb::handle offset) {
              const std::uint64_t to = to_number(offset, "offset");
-             check(self.run([&](ObjectReader& reader) -> Status {
+             const auto seek = [to](ObjectReader& reader) -> Status {
                reader.seek(to);
                return {};
-             }),
-                   self.name());
+             };
+             check(self.run_soon("seek", seek), self.name());
            })
       .def("stat",
            [](ReaderStream& self) {
-             return to_stat(take(
-                 self.run([](ObjectReader& reader) -> Result<ObjectStat> { return reader.stat(); }),
-                 self.name()));
+             const auto stat = [](ObjectReader& reader) -> Result<ObjectStat> {
+               return reader.stat();
+             };
+             return to_stat(take(self.run_soon("stat", stat), self.name()));
            })
       .def("attributes",
-           [](ReaderStream& self) {
-             return to_dict(take(self.run([](ObjectReader& reader) -> Result<Attributes> {
-               return reader.attributes();
-             }),
-                                 self.name()));
-           })
-      .def("end", &ReaderStream::end);
+           apart_if_slow("attributes", CallKind::kLooks,
+                         [](ReaderStream& self) {
+                           return to_dict(
+                               take(self.run([](ObjectReader& reader) -> Result<Attributes> {
+                                 return reader.attributes();
+                               }),
+                                    self.name()));
+                         }))
+      .def("end", [](ReaderStream& self) { self.end_apart(); });
 }
 
 }  // namespace hexad::python

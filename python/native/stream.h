@@ -5,6 +5,7 @@
 #include <hexad/hexad.h>
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,9 +27,19 @@ class StreamPart final : public Stream {
     const std::lock_guard lock(mutex_);
     engine_.reset();
   }
+  // The same, but when a call is under way: then at its end.
+  void end_soon() {
+    ends_ = true;
+    end_if_free();
+  }
   bool ended() override {
     const std::lock_guard lock(mutex_);
     return engine_ == nullptr;
+  }
+  // No call of it is under way, at this moment.
+  bool is_free() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock();
   }
   // In a forked child: leaves it lying.
   void abandon() { (void)engine_.release(); }
@@ -36,14 +47,25 @@ class StreamPart final : public Stream {
   // Without the GIL. `body` returns a Status or a Result.
   template <typename Body>
   auto with(Body&& body) -> decltype(body(std::declval<Engine&>())) {
-    const std::lock_guard lock(mutex_);
-    if (engine_ == nullptr) {
-      return Error{ErrorCode::kClosed, "the stream has been closed", "Open another one."};
-    }
-    return body(*engine_);
+    auto result = [&]() -> decltype(body(std::declval<Engine&>())) {
+      const std::lock_guard lock(mutex_);
+      if (engine_ == nullptr || ends_) {
+        return Error{ErrorCode::kClosed, "the stream has been closed", "Open another one."};
+      }
+      return body(*engine_);
+    }();
+    if (ends_) end_if_free();
+    return result;
   }
 
  private:
+  // Whoever has the lock does it behind that.
+  void end_if_free() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock()) engine_.reset();
+  }
+
+  std::atomic<bool> ends_ = false;
   std::mutex mutex_;
   std::unique_ptr<Engine> engine_;
 };
@@ -68,15 +90,33 @@ class StreamHandle {
       part_->abandon();
       return;
     }
-    const nanobind::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     part_->end();
+  }
+
+  // The same for whoever has asked for it, whom Ctrl-C ends.
+  void end_apart() {
+    if (store_->forked()) {
+      part_->abandon();
+    } else {
+      call_apart("close", CallKind::kSettles, [part = part_] { part->end_soon(); });
+    }
   }
 
   template <typename Body>
   auto run(Body&& body) {
     return store_->run([&](Store&) { return part_->with(body); });
   }
+  // For what never waits but for another call of the stream. `body` owns what it uses.
+  template <typename Body>
+  auto run_soon(const char* what, Body body) {
+    if (part_->is_free()) return run(body);
+    return call_apart(what, CallKind::kLooks, [store = store_, part = part_, body] {
+      return store->run([&](Store&) { return part->with(body); });
+    });
+  }
   const std::string& name() const { return name_; }
+  bool is_slow() { return store_->is_slow() || !part_->is_free(); }
 
  private:
   std::shared_ptr<StoreHandle> store_;
