@@ -67,7 +67,7 @@ class Copier {
     const MutByteView bytes = buffer_.bytes().first(run.where.units * unit_);
     const Status read =
         from_.device->read(from_.layout.unit_offset(run.slab, run.where.unit), bytes);
-    if (!read.ok() && io::Recall::has_come()) return read;  // the next ones fail likewise
+    if (!read.ok() && io::Recall::has_come()) return read;  // NOLINT: the next ones fail likewise
     if (!read.ok() && run.where.units > 1) {
       for (std::uint32_t i = 0; i < run.where.units; ++i) {
         HEXAD_TRY(copy({run.slab, {run.where.zone, run.where.unit + i, 1}}));
