@@ -104,6 +104,11 @@ bool is_main_thread() {
   return PyThread_get_thread_ident() == main.load(std::memory_order_relaxed);
 }
 
+const void*& held_here() {
+  thread_local const void* held = nullptr;
+  return held;
+}
+
 std::uint64_t forks_before_this() { return forks.load(std::memory_order_relaxed); }
 
 WithoutGil::~WithoutGil() {
@@ -190,6 +195,7 @@ class Caller {
   // What the call wants to be run on the main thread; null: nothing. Set and taken under the lock.
   std::atomic<void (*)(const void*)> asked_{nullptr};
   const void* asked_with_ = nullptr;
+  const void* held_ = nullptr;  // by the caller
   PyThreadState* state_ = nullptr;
 };
 
@@ -299,7 +305,9 @@ Caller::Came Caller::wait(const Task& task, std::chrono::milliseconds limit) {
 
 void Caller::answer() {
   is_called_back = true;
+  const void* const own = std::exchange(held_here(), held_);
   asked_.load()(asked_with_);  // throws nothing
+  held_here() = own;
   is_called_back = false;
   {
     const std::lock_guard lock(mutex_);
@@ -312,6 +320,7 @@ bool Caller::ask(Task& task, const void* it, void (*call)(const void*)) {
   std::unique_lock lock(mutex_);
   if (task.is_to_end()) return false;
   asked_with_ = it;
+  held_ = held_here();
   asked_ = call;
   for_main_.notify_one();
   for_caller_.wait(lock, [&] { return asked_.load() == nullptr || task.to_end_; });

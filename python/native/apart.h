@@ -18,7 +18,8 @@
 //   PA2  A Task is let go by the main thread when it is done, by the caller when it was left: the
 //        state, which leaves kRuns once, says which.
 //   PA3  What Python gave to be called in the middle (`progress`) runs on the main thread, as
-//        without all this; calls that it makes are not made apart.
+//        without all this, with what the caller holds (held_here()); calls that it makes are not
+//        made apart.
 //   PA4  Callers never end. A forked child begins without any.
 //   PA5  From stay_away() on, when the interpreter ends, a caller takes the GIL no more: Python
 //        would end its thread, with the engine's frames on its stack.
@@ -100,6 +101,9 @@ class Task {
   std::atomic<bool> to_end_{false};
   std::atomic<bool> ends_{false};  // and the call has seen that
 };
+
+// What this thread holds, which is what calls it back, too: the innermost StoreHandle::Hold.
+const void*& held_here();
 
 // Throws where the Task is to end, or, where this thread is no caller, what a signal's handler has
 // thrown, as every call of Python does between two instructions.

@@ -15,8 +15,10 @@ constexpr std::chrono::milliseconds kBetweenSignals{100};
 
 // This thread runs a signal's handler in the middle of a call, which may hold locks of its store's.
 thread_local bool amid_a_call = false;
-// The innermost of this thread.
-thread_local const StoreHandle::Hold* innermost_hold = nullptr;
+// Of this thread.
+const StoreHandle::Hold* innermost_hold() {
+  return static_cast<const StoreHandle::Hold*>(held_here());
+}
 
 [[noreturn]] void fail_forked() {
   fail({ErrorCode::kForked, "the store was opened before fork(), and this is the child",
@@ -99,15 +101,15 @@ void StoreHandle::Call::end() {
   handle_.changed_->notify_all();
 }
 
-StoreHandle::Hold::Hold(StoreHandle& handle) : handle_(handle), outer_(innermost_hold) {
+StoreHandle::Hold::Hold(StoreHandle& handle) : handle_(handle), outer_(innermost_hold()) {
   const Call call(handle);
   const std::lock_guard lock(handle.mutex_);
   ++handle.holds_;
-  innermost_hold = this;
+  held_here() = this;
 }
 
 StoreHandle::Hold::~Hold() {
-  innermost_hold = outer_;
+  held_here() = outer_;
   if (handle_.forked()) return;  // PH5
   const std::lock_guard lock(handle_.mutex_);
   --handle_.holds_;
@@ -115,7 +117,7 @@ StoreHandle::Hold::~Hold() {
 }
 
 bool StoreHandle::Hold::is_here(const StoreHandle& handle) {
-  for (const Hold* hold = innermost_hold; hold != nullptr; hold = hold->outer_) {
+  for (const Hold* hold = innermost_hold(); hold != nullptr; hold = hold->outer_) {
     if (&hold->handle_ == &handle) return true;
   }
   return false;
