@@ -52,6 +52,14 @@ PRELUDE = """
             sender.join()
     def opened(**options):
         return hexad.open(pool, device_patience=3600, **options)
+
+    # What was left holds the devices until it has come to its end.
+    def opened_when_free():
+        while True:
+            try:
+                return opened()
+            except hexad.BusyError:
+                pass
 """
 
 
@@ -201,12 +209,7 @@ def test_opening_and_looking(run):
         interrupted(lambda: hexad.inspect(pool))
         interrupted(lambda: hexad.holders(pool), devices_are_met=False)
         answer()
-        while True:
-            try:
-                store = opened()
-                break
-            except hexad.BusyError:
-                pass  # the opening that was left holds the devices until it has come to its end
+        store = opened_when_free()
         assert store.get("old/1") == b"1" * 100
         store.close()
     """)
@@ -225,12 +228,7 @@ def test_a_close_goes_on_and_the_pool_can_be_opened_again(run):
         except hexad.BusyError as error:
             assert "still closing" in str(error), error
         answer()
-        while True:
-            try:
-                store = opened()
-                break
-            except hexad.BusyError:
-                pass
+        store = opened_when_free()
         assert store.get("new") == b"n"
         store.close()
     """)
