@@ -51,11 +51,16 @@ class Completions:
         return token
 
     def forget(self, token: int) -> None:
-        """Of a commit that never began."""
+        """Of a commit that nobody waits for: one that never began, or whose call was interrupted. That
+        is answered all the same, or has been.
+        """
         self._take(token)
 
-    def _take(self, token: int) -> tuple[asyncio.AbstractEventLoop, asyncio.Future[int]]:
-        loop, future, store, in_flight = self._waiting.pop(token)
+    def _take(self, token: int) -> tuple[asyncio.AbstractEventLoop, asyncio.Future[int]] | None:
+        expected = self._waiting.pop(token, None)
+        if expected is None:
+            return None
+        loop, future, store, in_flight = expected
         store.add_in_flight(-in_flight)
         return loop, future
 
@@ -70,7 +75,10 @@ class Completions:
     def _deliver(self, batch: list[tuple[int, int | None, Exception | None]]) -> bool:
         answers: dict[asyncio.AbstractEventLoop, _Answers] = {}
         for token, lsn, error in batch:
-            loop, future = self._take(token)
+            expected = self._take(token)
+            if expected is None:
+                continue
+            loop, future = expected
             answers.setdefault(loop, []).append((future, lsn, error))
         for loop, of_loop in answers.items():
             try:

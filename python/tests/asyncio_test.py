@@ -120,6 +120,43 @@ def test_a_commit_that_is_cancelled_and_then_refused_is_forgotten(store, monkeyp
     assert set(waiting) <= before
 
 
+def test_a_submit_that_is_interrupted_is_answered_to_nobody(store, monkeypatch):
+    """As by a signal's handler, before and after the answer: others go on being answered."""
+
+    class Interrupted(Exception):
+        pass
+
+    class Native:
+        closed = forked = False
+
+        def __init__(self, native, answered):
+            self._native, self._answered = native, answered
+
+        def submit(self, changes, durable, completions, token):
+            self._native.submit(changes, durable, completions, token)
+            while self._answered and token in waiting:
+                pass
+            raise Interrupted
+
+    async def main():
+        with pytest.raises(Interrupted):
+            await store.put_async("a", b"x")
+
+    async def later():
+        await store.put_async("b", b"y")
+
+    waiting = hexad._process.completions()._waiting
+    before = set(waiting)
+    native = store._native
+    for answered in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_native", Native(native, answered))
+            asyncio.run(main())
+        asyncio.run(later())
+    assert store.get_many(["a", "b"]) == [b"x", b"y"]
+    assert set(waiting) <= before
+
+
 def test_a_time_limit_is_a_timeout_error(store):
     async def main():
         with pytest.raises(TimeoutError if hasattr(asyncio, "timeout") else asyncio.TimeoutError):
