@@ -1,6 +1,9 @@
 #include "io/executor.h"
 
+#include <pthread.h>
+
 #include <chrono>
+#include <ctime>
 #include <deque>
 #include <thread>
 #include <utility>
@@ -134,6 +137,26 @@ void Mutex::lock_fiber() {
   fibers_->interleave();
   while (held_) fibers_->park(this, -1);
   held_ = true;
+}
+
+bool Mutex::try_lock_for(Nanos duration) {
+  if (fibers_ != nullptr) {
+    fibers_->interleave();
+    const Nanos deadline = fibers_->fiber_time() + duration;
+    while (held_) {
+      if (!fibers_->park(this, deadline) && held_) return false;
+    }
+    held_ = true;
+    return true;
+  }
+  if (mutex_.try_lock()) return true;
+  constexpr Nanos kSecond = 1'000'000'000;
+  timespec end{};
+  ::clock_gettime(CLOCK_REALTIME, &end);
+  const Nanos rest = end.tv_nsec + duration % kSecond;
+  end.tv_sec += duration / kSecond + rest / kSecond;
+  end.tv_nsec = rest % kSecond;
+  return ::pthread_mutex_timedlock(mutex_.native_handle(), &end) == 0;
 }
 
 void Mutex::unlock_fiber() {

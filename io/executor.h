@@ -72,6 +72,8 @@ class FiberScheduler {
   virtual void unpark_all(const void* channel) = 0;
   // A place where another fiber may run first, as the seed decides: before every lock.
   virtual void interleave() {}
+  // Of the simulation, as deadlines are.
+  virtual Nanos fiber_time() const = 0;
 };
 
 // Not recursive. Lock order: doc/invariants.md.
@@ -94,6 +96,8 @@ class Mutex {
     held_ = true;
     return true;
   }
+  // False when `duration` passed first, by the wall clock: one that is set back makes it longer.
+  bool try_lock_for(Nanos duration);
   void unlock() {
     if (fibers_ == nullptr) {
       mutex_.unlock();

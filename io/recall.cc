@@ -1,15 +1,18 @@
 #include "io/recall.h"
 
+#include <utility>
+
 namespace hexad::io {
 
 namespace {
 
-// The fibers of a simulation share a thread: there nobody is called back.
 thread_local Recall* of_this_thread = nullptr;
 
 }  // namespace
 
 Recall* Recall::here() noexcept { return of_this_thread; }
+
+Recall* Recall::exchange(Recall* next) noexcept { return std::exchange(of_this_thread, next); }
 
 bool Recall::comes() noexcept {
   Recall* const recall = of_this_thread;

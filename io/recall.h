@@ -30,6 +30,9 @@ class Recall {
   // The calling thread has waited for so long, in vain. Asks when that is kBetweenAsks with what
   // was noted before: many short waits are no more asks than a long one.
   static void note_wait(Nanos waited) noexcept;
+  // For schedulers of fibers, which share a thread and are called back one by one: that of the next
+  // one, for that of the last one.
+  static Recall* exchange(Recall* next) noexcept;
   // The commit that the calling thread has waited for goes on without it.
   static void note_left_commit() noexcept;
 

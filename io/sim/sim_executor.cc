@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/assert.h"
+#include "io/recall.h"
 
 namespace hexad::io {
 
@@ -23,6 +24,7 @@ struct SimExecutor::Strand {
   Fiber fiber;
   const std::string name;
   const std::uint64_t id;
+  Recall* recall = nullptr;       // while others run
   const void* channel = nullptr;  // what it is parked on
   bool timed_out = false;
   bool has_timer = false;
@@ -123,13 +125,16 @@ bool SimExecutor::step() {
   runnable_.erase(runnable_.begin() + static_cast<std::ptrdiff_t>(choice));
   trace("turn", {strand->id});
   current_ = strand;
+  Recall* const outside = Recall::exchange(strand->recall);
   try {
     strand->fiber.resume();
   } catch (...) {
+    Recall::exchange(outside);
     current_ = nullptr;
     abandon();
     throw;
   }
+  strand->recall = Recall::exchange(outside);
   current_ = nullptr;
   if (strand->fiber.finished()) {
     unpark_all(strand);

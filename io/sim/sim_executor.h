@@ -84,6 +84,7 @@ class SimExecutor final : public Executor, private FiberScheduler, private Clock
   void unpark_all(const void* channel) override;
   void interleave() override;
   Nanos now() const override { return now_; }
+  Nanos fiber_time() const override { return now_; }
   Nanos wall_time() const override { return now_ + wall_offset_; }
 
   std::shared_ptr<Strand> spawn(std::string name, Task task);

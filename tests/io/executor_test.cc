@@ -172,3 +172,28 @@ TEST_CASE("condvar: a wait with a limit ends at the limit or when woken") {
   }
   waker->join();
 }
+
+TEST_CASE("mutex: a try with a limit ends at the limit, or has the lock") {
+  const auto executor = make_thread_executor(1);
+  Mutex mutex(*executor);
+  REQUIRE(mutex.try_lock_for(kMillisecond));
+  const auto other = executor->start("other", [&] {
+    const Nanos before = executor->clock().now();
+    REQUIRE_FALSE(mutex.try_lock_for(3 * kMillisecond));
+    // By the wall clock, which the steady one may pass.
+    REQUIRE(executor->clock().now() - before >= 2 * kMillisecond);
+  });
+  other->join();
+  std::atomic<bool> waits{false};
+  const auto third = executor->start("third", [&] {
+    waits = true;
+    while (!mutex.try_lock_for(1000 * kMillisecond)) {
+    }
+    mutex.unlock();
+  });
+  while (!waits) executor->sleep_for(kMillisecond);
+  mutex.unlock();
+  third->join();
+  REQUIRE(mutex.try_lock_for(0));
+  mutex.unlock();
+}
