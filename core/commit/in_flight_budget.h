@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 
+#include "base/error.h"
 #include "io/executor.h"
 
 namespace hexad::core {
@@ -21,10 +23,13 @@ class InFlightBudget {
   InFlightBudget(io::Executor& executor, std::uint64_t limit, std::function<bool()> relieve);
 
   // Waits until `bytes` more may be under way; they are until the last copy of the result goes. A
-  // single transaction larger than the limit passes alone. Outlived by the budget.
-  std::shared_ptr<void> take(std::uint64_t bytes);
+  // single transaction larger than the limit passes alone. Outlived by the budget. Errors:
+  // kUnavailable, the thread was called back (io/recall.h), and has taken nothing.
+  Result<std::shared_ptr<void>> take(std::uint64_t bytes);
 
  private:
+  // The turn is the next one's. Under the lock.
+  void pass();
   void give_back(std::uint64_t bytes);
 
   const std::uint64_t limit_;
@@ -32,8 +37,9 @@ class InFlightBudget {
   io::Mutex mutex_;  // below
   io::CondVar changed_;
   std::uint64_t used_ = 0;
-  std::uint64_t turn_ = 0;       // whose turn it is to be admitted
-  std::uint64_t next_turn_ = 0;  // of who comes next
+  std::uint64_t turn_ = 0;        // whose turn it is to be admitted
+  std::uint64_t next_turn_ = 0;   // of who comes next
+  std::set<std::uint64_t> left_;  // turns of threads that were called back
 };
 
 }  // namespace hexad::core

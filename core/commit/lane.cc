@@ -483,7 +483,6 @@ Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
 // C15. It may be this thread that was to seal the next group, or was woken to do that.
 Error Lane::leave_commit(Lsn lsn) {
   pump_beside();
-  io::Recall::note_left_commit();
   return {ErrorCode::kUnavailable,
           "the thread was called back while it waited for LSN " + std::to_string(lsn) +
               " to be durable, which goes on",

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "io/executor.h"
+#include "io/recall.h"
 
 namespace hexad::core {
 
@@ -25,6 +26,19 @@ class Sequencer {
   }
   bool try_lock() {
     if (!mutex_.try_lock()) return false;
+    ++held();
+    return true;
+  }
+  // As lock() on threads that nobody calls back (io/recall.h). False: the thread was, and holds
+  // nothing.
+  bool lock_unless_recalled() {
+    if (io::Recall::here() == nullptr) {
+      lock();
+      return true;
+    }
+    while (!mutex_.try_lock_for(io::Recall::kBetweenAsks)) {
+      if (io::Recall::comes()) return false;
+    }
     ++held();
     return true;
   }

@@ -16,6 +16,7 @@ Engine::Engine(StoreParts parts)
       new_mutex_(executor()),
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
+      errands_(executor()),
       closing_(executor()),
       home_(std::make_shared<StagedHome>(executor(), *this)),
       control_mutex_(executor()) {
@@ -69,6 +70,7 @@ Engine::~Engine() {
     const io::Lock lock(home_->mutex);
     home_->engine = nullptr;
   }
+  errands_.wait();
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
   if (jobs_ != nullptr) jobs_->stop();

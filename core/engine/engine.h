@@ -41,6 +41,7 @@
 #include "core/commit/stripe_placer.h"
 #include "core/control/control_server.h"
 #include "core/engine/closing.h"
+#include "core/engine/errands.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/catch_up_job.h"
 #include "core/jobs/checkpoint_job.h"
@@ -268,6 +269,10 @@ class Engine : public InternalCommits {
   Status place_ahead(Submission& submission, Attempt& attempt);
   Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
   Status make_way(const Attempt& attempt);
+  // The same where the thread may be called back: an errand.
+  Status make_way_apart(const Attempt& attempt);
+  // Of a commit that is called back before it has its place.
+  static Error called_back_early();
   Status make_zone_for(const Attempt& attempt);
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
@@ -486,9 +491,12 @@ class Engine : public InternalCommits {
 
   // engine_copy.cc
   struct CopyStep;
-  // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null.
+  // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null. An
+  // errand.
   Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, const ShiftedRange& range,
                                                   std::shared_ptr<CopiedPages> copied);
+  Result<std::shared_ptr<CopiedPages>> copy_pages_here(BodyId from, const ShiftedRange& range,
+                                                       std::shared_ptr<CopiedPages> copied);
   std::shared_ptr<CopiedPages> begin_copy(BodyId from, const ShiftedRange& range);
   Status copy_some_pages(CopiedPages& copied);
   Status copy_stale_pages(CopyStep& step);
@@ -555,6 +563,7 @@ class Engine : public InternalCommits {
   Sequencer sequencer_;
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
+  Errands errands_;
   Closing closing_;
   const std::shared_ptr<StagedHome> home_;
 

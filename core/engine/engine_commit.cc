@@ -388,8 +388,34 @@ Status Engine::unplaced(const Status& why) const {
   return unknown && lane_->stopped().has_value() ? writable() : why;
 }
 
+Error Engine::called_back_early() {
+  return {ErrorCode::kUnavailable,
+          "the thread was called back while a commit waited for its place in the order",
+          "Nothing has changed: try again when the devices answer."};
+}
+
+Status Engine::make_way_apart(const Attempt& attempt) {
+  struct Way {
+    Attempt attempt;
+    io::Nanos patience = 0;
+    int packings = 0;
+  };
+  const auto way = std::make_shared<Way>(Way{attempt});
+  way->attempt.warm = nullptr;
+  way->attempt.patience = &way->patience;
+  way->attempt.packings = &way->packings;
+  if (attempt.patience != nullptr) way->patience = *attempt.patience;
+  if (attempt.packings != nullptr) way->packings = *attempt.packings;
+  HEXAD_TRY(
+      errands_.run("room was made for a commit", [this, way] { return make_way(way->attempt); }));
+  if (attempt.patience != nullptr) *attempt.patience = way->patience;
+  if (attempt.packings != nullptr) *attempt.packings = way->packings;
+  return {};
+}
+
 // What an attempt lacked, or met.
 Status Engine::make_way(const Attempt& attempt) {
+  if (io::Recall::here() != nullptr) return make_way_apart(attempt);
   const io::NoUnwinding none("what makes room for a commit");
   // It takes all tombstones away that were there when it began.
   if (attempt.too_many_deleted) return run_checkpoint();
@@ -554,7 +580,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
     Result<Outcome> outcome = Outcome::kSequenced;
     {
-      const SequencerLock lock(sequencer_);
+      if (!sequencer_.lock_unless_recalled()) return called_back_early();
+      const SequencerLock lock(sequencer_, std::adopt_lock);
       outcome = try_sequence(transaction, prepared, submission, attempt);
       if (!outcome.ok() && Attempt::rests_on_state(outcome.error().code)) {
         *rests_on = lane_->next_lsn() - 1;
@@ -573,7 +600,10 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         for (const CrowdedPage& page : attempt.crowded) {
           // A page that cannot be rewritten (its cells are lost, there is no space) stays as it is
           // for as long as its pieces can be counted.
-          if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
+          const Status rewritten = errands_.run("a page of many pieces was rewritten",
+                                                [this, page] { return rewrite_page(page); });
+          if (io::Recall::has_come()) return called_back_early();
+          if (!rewritten.ok()) rewrites = kMaxRewrites;
         }
         break;
       case Outcome::kNeedsRoom: {

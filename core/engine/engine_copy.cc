@@ -205,6 +205,17 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from, const ShiftedRange&
 
 Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from, const ShiftedRange& range,
                                                         std::shared_ptr<CopiedPages> copied) {
+  if (io::Recall::here() == nullptr) return copy_pages_here(from, range, std::move(copied));
+  const auto kept = std::make_shared<std::shared_ptr<CopiedPages>>(std::move(copied));
+  HEXAD_TRY(errands_.run("pages of a clone were copied", [this, from, range, kept]() -> Status {
+    HEXAD_TRY_ASSIGN(*kept, copy_pages_here(from, range, std::move(*kept)));
+    return {};
+  }));
+  return std::move(*kept);
+}
+
+Result<std::shared_ptr<CopiedPages>> Engine::copy_pages_here(BodyId from, const ShiftedRange& range,
+                                                             std::shared_ptr<CopiedPages> copied) {
   // What the background has yet to take back goes first: each of those pages would be one that has
   // changed since, and without any writer there could be more of them than a copy may have.
   const auto begin = [&]() -> Status {

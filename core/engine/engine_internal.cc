@@ -83,8 +83,9 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint
     attempt.tries = i;
     attempt.patience = &patience;
     attempt.packings = &packings;
-    Result<alloc::Extent> extent = [&] {
-      const SequencerLock lock(sequencer_);
+    Result<alloc::Extent> extent = [&]() -> Result<alloc::Extent> {
+      if (!sequencer_.lock_unless_recalled()) return called_back_early();
+      const SequencerLock lock(sequencer_, std::adopt_lock);
       return allocate_locked(units, attempt);
     }();
     if (extent.ok()) return extent;

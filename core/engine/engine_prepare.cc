@@ -87,7 +87,8 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
   const ReadPins::Pin pin = reads_->pin_visible();  // and what is newer
   std::unique_ptr<MetaView> view;
   {
-    const SequencerLock lock(sequencer_);
+    if (!sequencer_.lock_unless_recalled()) return called_back_early();
+    const SequencerLock lock(sequencer_, std::adopt_lock);
     HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
     newest_.add_count(counted);
   }

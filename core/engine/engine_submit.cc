@@ -68,7 +68,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   HEXAD_TRY(acceptable(transaction, durability));
   const std::uint64_t payload = transaction.payload_bytes();
   const io::Nanos began = executor().clock().now();
-  const std::shared_ptr<void> budget = budget_->take(payload);
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<void> budget, budget_->take(payload));
   const io::Nanos admitted = executor().clock().now();
   const bool buffered = durability == Durability::kBuffered;
   Lsn rests_on = 0;
@@ -101,7 +101,10 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     return lsn;
   }
   // It has been left, and goes on.
-  if (lsn > 0 && io::Recall::has_come() && !lane_->stopped().has_value()) return status.error();
+  if (lsn > 0 && io::Recall::has_come() && !lane_->stopped().has_value()) {
+    io::Recall::note_left_commit();
+    return status.error();
+  }
   parts_.counters->add(CounterId::kTransactionsFailed);
   if (rests_on > 0) {
     if (!buffered) lane_->hurry(rests_on);
@@ -146,7 +149,12 @@ void Engine::submit_here(Transaction&& transaction, const CommitCallback& done,
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
   submission.began = executor().clock().now();
-  submission.budget = budget_->take(payload);
+  Result<std::shared_ptr<void>> budget = budget_->take(payload);
+  if (!budget.ok()) {
+    fail(done, budget.error());
+    return;
+  }
+  submission.budget = std::move(budget).value();
   submission.admitted = executor().clock().now();
   submission.durability = durability;
   const CommitCallback finish = [this, kept, done](Result<Lsn> result) {

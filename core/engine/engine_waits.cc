@@ -177,6 +177,7 @@ Status Engine::close() {
 }
 
 void Engine::finish_closing() {
+  errands_.wait();
   keep_device_records();
   Status closed = lane_->stopped().has_value() ? lost_buffered()
                                                : checkpointer_->run(Checkpointer::Close::kClean);

@@ -136,7 +136,8 @@ void Engine::rehearse(const Transaction& transaction, PreparedOps& prepared, War
   std::unique_ptr<MetaView> view;
   std::optional<SharedParts> shared;
   {
-    const SequencerLock lock(sequencer_);
+    if (!sequencer_.lock_unless_recalled()) return;
+    const SequencerLock lock(sequencer_, std::adopt_lock);
     context.lsn = lane_->next_lsn();
     Result<std::unique_ptr<MetaView>> newest = parts_.metadata->view(context.lsn - 1);
     if (!newest.ok()) return;

@@ -21,7 +21,6 @@ class Wanted final : public io::Recall {
 
 struct Outcome {
   std::optional<ErrorCode> code;  // nothing: it went well
-  bool left = false;
 };
 
 // What becomes of a thread that waits for `lsn` and is wanted.
@@ -32,7 +31,6 @@ auto call_back(LaneWorld& world, Lsn lsn) {
     const Status status = world.lane().wait_durable(lsn);
     Outcome outcome;
     if (!status.ok()) outcome.code = status.error().code;
-    outcome.left = recall.has_left_commit();
     return outcome;
   });
 }
@@ -40,7 +38,6 @@ auto call_back(LaneWorld& world, Lsn lsn) {
 void require_left(const std::optional<Outcome>& outcome) {
   REQUIRE(outcome.has_value());
   REQUIRE(outcome->code == ErrorCode::kUnavailable);
-  REQUIRE(outcome->left);
 }
 
 bool is_write(const SimOp& op) { return op.op == IoOp::kWrite; }
@@ -172,8 +169,7 @@ TEST_CASE("lane: what nobody has sealed goes out though its thread has been call
     const io::Recall::Scope scope(recall);
     io::Recall::comes();
     const Status status = world.lane().wait_durable(1, LsnWaiters::Until::kAnswered);
-    return !status.ok() && status.error().code == ErrorCode::kUnavailable &&
-           recall.has_left_commit();
+    return !status.ok() && status.error().code == ErrorCode::kUnavailable;
   });
   world.settle();
   REQUIRE(*left == true);
@@ -190,7 +186,6 @@ TEST_CASE("lane: what is durable by then is no commit that was left") {
   const auto outcome = call_back(world, 1);
   world.settle();
   REQUIRE_FALSE((*outcome)->code.has_value());
-  REQUIRE_FALSE((*outcome)->left);
 }
 
 TEST_CASE("lane: a stop while a substitute waits answers with its reason, and the lane ends") {
@@ -253,7 +248,7 @@ TEST_CASE("lane: where the system refuses the thread, the leader stays until the
     world.settle();
     REQUIRE(leader->has_value());
     REQUIRE_FALSE((*leader)->code.has_value());  // it was durable when it came to look
-    REQUIRE_FALSE((*leader)->left);
+    REQUIRE((*leader)->code != ErrorCode::kUnavailable);
     require_going_on(world);
     require_good(world);
   }

@@ -1,7 +1,7 @@
 // Threads that are called back (io/recall.h) while they wait for devices that do not answer: what
-// goes on without them, and what has not happened. In simulated time; the fibers share a thread, so
-// for as long as a call may be called back the others see that, too.
+// goes on without them, and what has not happened. In simulated time.
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -219,6 +219,150 @@ TEST_CASE("called back: what a writer puts aside is waited for, and not given ba
   REQUIRE(said == "");
   CAPTURE(called.error);
   REQUIRE_FALSE(called.left);
+}
+
+// What a store with silent disks is in, before the call that is called back; what it says is as it
+// was in the end, deep inside too, whether the store is closed at once or goes on.
+struct Early {
+  std::string expected;  // of the error
+  std::function<void(Store&, io::SimSystem&)> before;
+  std::function<Status(Store&)> call;
+  std::function<void(Store&)> behind = [](Store&) {};  // when the disks answer
+  RuntimeOptions options = without_cache();
+};
+
+void check_early(const Early& early) {
+  SimOrigin origin(large_disks(), fill);
+  for (const bool closes : {false, true}) {
+    CAPTURE(closes);
+    const auto system = origin.start(closes ? 3 : 4);
+    Called called;
+    io::Nanos took = 0;
+    const auto run = [&](Store& store) -> std::string {
+      early.before(store, *system);
+      const io::Nanos began = system->clock().now();
+      called = call_back([&] { return early.call(store); });
+      took = system->clock().now() - began;
+      release(*system, origin.disks());
+      early.behind(store);
+      if (closes) {
+        const Status closed = store.close();
+        return closed.ok() ? "" : closed.error().to_string();
+      }
+      system->executor().sleep_for(kSecond);
+      for (int i = 0; i < 3; ++i) {
+        Transaction t;
+        t.put(kDefaultCollection, "more" + std::to_string(i), noise(200'000, 50 + i));
+        const Result<Lsn> done = store.commit(std::move(t));
+        if (!done.ok()) return done.error().to_string();
+      }
+      return findings_of(store) + read_all(store);
+    };
+    REQUIRE(with_store(*system, origin.pool(), run, early.options) == "");
+    CAPTURE(called.error);
+    REQUIRE(called.unavailable);
+    REQUIRE_FALSE(called.left);
+    REQUIRE_THAT(called.error, Catch::Contains(early.expected));
+    REQUIRE(took < kSecond / 2);
+    const std::string later = with_store(*system, origin.pool(), [&](Store& store) {
+      if (store.get(kDefaultCollection, "new").ok()) return std::string("there is something new");
+      return findings_of(store) + read_all(store);
+    });
+    REQUIRE(later == "");
+  }
+}
+
+Status put_new(Store& store) {
+  Transaction t;
+  t.put(kDefaultCollection, "new", noise(3000, 9));
+  return store.commit(std::move(t)).status();
+}
+
+void put_buffered(Store& store, const std::string& name, std::size_t size) {
+  Transaction t;
+  t.put(kDefaultCollection, name, noise(size, 5));
+  CommitOptions options;
+  options.durability = Durability::kBuffered;
+  REQUIRE(store.commit(std::move(t), options).ok());
+}
+
+TEST_CASE("called back: who waits for the sequencer, which a checkpoint has") {
+  std::unique_ptr<io::Thread> checkpoint;
+  Early early;
+  early.expected = "waited for its place in the order";
+  early.before = [&](Store& store, io::SimSystem& system) {
+    put_buffered(store, "buffered", 3000);
+    hang_writes(system);
+    checkpoint = system.executor().start("checkpoint", [&] { store.checkpoint().ignore(); });
+    system.executor().sleep_for(kSecond / 100);
+  };
+  early.call = put_new;
+  early.behind = [&](Store&) { checkpoint->join(); };
+  check_early(early);
+}
+
+TEST_CASE("called back: who makes room in the log") {
+  Early early;
+  early.expected = "while room was made for a commit";
+  early.before = [](Store&, io::SimSystem& system) {
+    // The log goes on for as long as it has room; the checkpoint that makes some does not end.
+    system.set_hook([](const SimOp& op) -> std::optional<FaultKind> {
+      const bool of_checkpoint = op.cause == io::IoCause::kRun || op.cause == io::IoCause::kSuper;
+      if (of_checkpoint && op.op != IoOp::kRead) return FaultKind::kHang;
+      return std::nullopt;
+    });
+  };
+  early.call = [](Store& store) -> Status {
+    for (int i = 0; i < 2000; ++i) {
+      Transaction t;
+      t.put(kDefaultCollection, "log" + std::to_string(i % 10), noise(3000, i));
+      HEXAD_TRY(store.commit(std::move(t)).status());
+    }
+    return {};
+  };
+  check_early(early);
+}
+
+TEST_CASE("called back: who copies pages for a clone") {
+  Early early;
+  early.expected = "while pages of a clone were copied";
+  early.before = [](Store& store, io::SimSystem& system) {
+    // More pages than a transaction copies itself.
+    for (int first = 0; first < 1000; first += 100) {
+      Transaction t;
+      for (int page = first; page < first + 100; ++page) {
+        t.write(kDefaultCollection, "wide", std::uint64_t{1_MiB} * page, as_bytes(noise(10, page)));
+      }
+      REQUIRE(store.commit(std::move(t)).ok());
+    }
+    hang_writes(system);
+  };
+  early.call = [](Store& store) -> Status {
+    Transaction t;
+    t.clone(kDefaultCollection, "wide", kDefaultCollection, "new");
+    return store.commit(std::move(t)).status();
+  };
+  check_early(early);
+}
+
+TEST_CASE("called back: who waits until more may be in flight") {
+  std::unique_ptr<io::Thread> other;
+  Early early;
+  early.expected = "more may be in flight";
+  early.options.max_in_flight = 250'000;
+  early.options.max_transaction = 250'000;
+  early.before = [&](Store& store, io::SimSystem& system) {
+    hang_writes(system);
+    other = system.executor().start("other", [&] {
+      Transaction t;
+      t.put(kDefaultCollection, "other", noise(249'000, 5));
+      REQUIRE(store.commit(std::move(t)).ok());
+    });
+    system.executor().sleep_for(kSecond / 100);
+  };
+  early.call = put_new;
+  early.behind = [&](Store&) { other->join(); };
+  check_early(early);
 }
 
 }  // namespace
