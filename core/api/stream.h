@@ -63,6 +63,12 @@ class ObjectWriter {
   Status set_attr(std::string_view name, std::string_view value);
   // Returns how many bytes the object has so far, holes included.
   std::uint64_t size() const;
+  // Ends the data: writes what is still in memory, and waits for the devices that have not taken
+  // everything. A commit or publish() behind it waits for nothing of the object's data, which is
+  // what finish() is for; without it they do the same. Any number of times.
+  //
+  // Errors: as append(), which returns kClosed from now on, as does skip().
+  Status finish();
   // Makes what was written the whole data of the object, durably, and returns the LSN; the writer
   // is spent afterwards, whatever the outcome.
   //

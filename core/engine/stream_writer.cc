@@ -79,13 +79,24 @@ Status StreamWriter::fail(const Error& error) {
   return error;
 }
 
-Status StreamWriter::ready_for(std::uint64_t length) {
+Status StreamWriter::unspent() const {
   HEXAD_TRY(engine_.here());
-  if (staged_ == nullptr) {
-    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
-                 "Open a new one."};
+  if (staged_ != nullptr) return {};
+  return Error{ErrorCode::kClosed, "the writer has been published or has failed",
+               "Open a new one."};
+}
+
+Status StreamWriter::ready() const {
+  HEXAD_TRY(unspent());
+  return staged_->problem;
+}
+
+Status StreamWriter::ready_for(std::uint64_t length) {
+  HEXAD_TRY(ready());
+  if (finished_) {
+    return Error{ErrorCode::kClosed, "the data of this writer has ended with finish()",
+                 "Commit or publish it."};
   }
-  HEXAD_TRY(staged_->problem);
   if (length <= kMaxObjectSize - size_) return {};
   return fail(Error{ErrorCode::kTooBig,
                     "object " + printable(staged_->name) + ": more than " +
@@ -112,13 +123,33 @@ Status StreamWriter::skip(std::uint64_t length) {
 
 Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
   return whole_or_spent([&]() -> Status {
-    HEXAD_TRY(ready_for(0));
+    HEXAD_TRY(ready());
     Transaction check;
     check.set_attr(staged_->collection, staged_->name, name, value);
     HEXAD_TRY(check.problem());
     staged_->attributes[std::string(name)] = value;
     return {};
   });
+}
+
+// Of one that has failed, too, what is on its way lands.
+Status StreamWriter::finish() {
+  HEXAD_TRY(unspent());
+  return whole_or_spent([&] { return finish_here(); });
+}
+
+Status StreamWriter::finish_here() {
+  Status status = staged_->problem;
+  const bool ended = std::exchange(finished_, true);
+  if (status.ok() && !ended && !buffer_.empty()) {
+    status = without_bad_alloc([this] { return stage_rest(); });
+    if (!status.ok()) staged_->problem = status;
+  }
+  while (!flights_.empty()) {
+    const Status landed = land_oldest();
+    if (status.ok()) status = landed;
+  }
+  return status;
 }
 
 Status StreamWriter::append_here(ByteView data) {
@@ -333,15 +364,7 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
     elsewhere->problem = here;
     return elsewhere;
   }
-  Status status = staged_->problem;
-  if (status.ok() && !buffer_.empty()) {
-    status = without_bad_alloc([this] { return stage_rest(); });
-    if (!status.ok()) staged_->problem = status;
-  }
-  while (!flights_.empty()) {
-    const Status landed = land_oldest();
-    if (status.ok()) status = landed;
-  }
+  const Status status = finish_here();
   staged_->size = size_;
   if (!status.ok()) {
     auto failed = std::make_shared<StagedObject>();
@@ -393,6 +416,7 @@ Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
   return impl_->set_attr(name, value);
 }
 std::uint64_t ObjectWriter::size() const { return impl_->size(); }
+Status ObjectWriter::finish() { return impl_->finish(); }
 Result<Lsn> ObjectWriter::commit() {
   return without_bad_alloc([&] { return impl_->commit(*this); });
 }

@@ -34,6 +34,7 @@ class StreamWriter {
   Status skip(std::uint64_t length);
   Status set_attr(std::string_view name, std::string_view value);
   std::uint64_t size() const { return size_; }
+  Status finish();
   Result<Lsn> commit(ObjectWriter& owner);
   // Flushes the rest and hands over what was written; the writer is spent. A failure is in the
   // staged object's `problem`.
@@ -57,8 +58,11 @@ class StreamWriter {
   // What `call` returns. One that is refused memory may be half done: the writer is spent.
   template <typename Call>
   Status whole_or_spent(Call&& call);
+  Status finish_here();
   Status append_here(ByteView data);
   Status skip_here(std::uint64_t length);
+  Status unspent() const;
+  Status ready() const;
   // Whether `length` bytes more may come.
   Status ready_for(std::uint64_t length);
   Status fail(const Error& error);
@@ -84,6 +88,7 @@ class StreamWriter {
   compression::Policy policy_;
   compression::Hint hint_;  // what holds for the data
   std::uint64_t size_ = 0;
+  bool finished_ = false;
   // Of the page being filled: the bytes of its runs, one run behind the other, and where in the
   // object each run belongs: ascending, a gap apart.
   Bytes buffer_;

@@ -168,6 +168,11 @@ class Caller {
   static void make_here(Task& task);
   // What it has thrown, if anything, when it is done.
   static const std::exception_ptr& thrown_by(const Task& task) { return task.thrown_; }
+  // Nobody waits for it from now on. False: it is done.
+  static bool leave(Task& task) {
+    Task::State expected = Task::State::kRuns;
+    return task.state_.compare_exchange_strong(expected, Task::State::kLeft);
+  }
   // When it is done, with the GIL.
   static void let_go(std::unique_ptr<Task> task);
 
@@ -367,8 +372,7 @@ bool Caller::end(Task& task) {
       break;
     }
   }
-  Task::State expected = Task::State::kRuns;
-  return !task.state_.compare_exchange_strong(expected, Task::State::kLeft);
+  return !leave(task);
 }
 
 namespace {
@@ -403,7 +407,19 @@ std::string outcome(const Task& task, const char* what) {
 
 }  // namespace
 
-std::unique_ptr<Task> make_apart(std::unique_ptr<Task> task, const char* what, CallKind kind) {
+void make_left(std::unique_ptr<Task> task) {
+  Caller* const caller = Caller::find();
+  if (caller == nullptr) {
+    Caller::make_here(*task);
+    Caller::let_go(std::move(task));
+  } else {
+    Caller::leave(*task);
+    caller->give(*task.release());
+  }
+}
+
+std::unique_ptr<Task> make_apart(std::unique_ptr<Task> task, const char* what, CallKind kind,
+                                 const std::function<bool()>& is_enough) {
   last_goes_on = false;
   Caller* const caller = Caller::find();
   if (caller == nullptr) {
@@ -421,6 +437,7 @@ std::unique_ptr<Task> make_apart(std::unique_ptr<Task> task, const char* what, C
           break;
         case Caller::Came::kNothing:
           if (PyErr_CheckSignals() != 0) end_or_leave(*caller, given, what, kind);
+          if (is_enough && is_enough() && Caller::leave(given)) return nullptr;
           break;
       }
     }

@@ -32,6 +32,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -124,8 +125,14 @@ std::string goes_on_note(const char* what);
                                      const std::string& note);
 
 // Makes the call apart, and returns when it is done; throws what it has thrown, or a signal's
-// handler meanwhile. `what`: its name. With the GIL.
-std::unique_ptr<Task> make_apart(std::unique_ptr<Task> task, const char* what, CallKind kind);
+// handler meanwhile. `what`: its name. `is_enough`, asked now and then: whether to leave it; then
+// the result is null, and the call goes on. With the GIL.
+std::unique_ptr<Task> make_apart(std::unique_ptr<Task> task, const char* what, CallKind kind,
+                                 const std::function<bool()>& is_enough = {});
+
+// Has the call made apart, and waits for nothing; makes it here where there cannot be another
+// thread. What it throws is lost. With the GIL.
+void make_left(std::unique_ptr<Task> task);
 
 void bind_apart(nanobind::module_& module);
 
@@ -207,6 +214,31 @@ auto call_apart(const char* what, CallKind kind, Function function) {
   using Call = CallTask<Result, Function>;
   const auto task = make_apart(std::make_unique<Call>(false, std::move(function)), what, kind);
   return static_cast<Call&>(*task).take();
+}
+
+// The same for what is tidied up, whose outcome is nothing to anybody, and which may be the way of
+// an exception.
+template <typename Function>
+void tidy_apart(const char* what, Function function, const std::function<bool()>& is_enough) {
+  if (!is_to_be_apart()) {
+    const WithoutGil unlocked;
+    function();
+    return;
+  }
+  using Call = CallTask<void, Function>;
+  make_apart(std::make_unique<Call>(false, std::move(function)), what, CallKind::kSettles,
+             is_enough);
+}
+
+// The same without waiting at all.
+template <typename Function>
+void leave_apart(Function function) {
+  if (is_to_be_apart()) {
+    make_left(std::make_unique<CallTask<void, Function>>(false, std::move(function)));
+  } else {
+    const WithoutGil unlocked;
+    function();
+  }
 }
 
 // The same for what needs the GIL (PA6).

@@ -49,7 +49,8 @@ void bind_commits(nb::class_<StoreObject>& bound) {
                                          },
                                          "commit"));
                                    }))
-      // Answered through `completions`, under the token; when this raises, it is not.
+      // Answered through `completions`, under the token; when this raises, perhaps not: a call that
+      // is interrupted is.
       .def("submit",
            [](StoreObject& self, Changes& changes, bool durable,
               const std::shared_ptr<Completions>& completions, std::uint64_t token) {

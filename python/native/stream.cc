@@ -17,6 +17,8 @@ namespace {
 // Bytes from which an append takes as long as handing it to another thread, or longer: the engine
 // codes them, and waits for devices that are behind.
 constexpr std::uint64_t kLargeAppend = 64 << 10;
+// The bytes of each are written when it is full.
+constexpr std::uint64_t kPage = 1 << 20;
 
 // A signal's handler has thrown in the middle of what was to be written as a whole.
 void check_signals_or_end(WriterStream& writer) {
@@ -46,6 +48,8 @@ std::uint64_t read_all(ReaderStream& stream, MutByteView into) {
 }  // namespace
 
 void WriterStream::publish(Changes& changes) {
+  // A writer that fails here says why when it is published.
+  finish_apart();
   Transaction& transaction = changes.transaction();
   check(run([&](ObjectWriter& writer) -> Status {
           transaction.publish(writer);
@@ -54,12 +58,17 @@ void WriterStream::publish(Changes& changes) {
         name());
 }
 
+bool WriterStream::fills_page(std::uint64_t more) const {
+  return appended_.load(std::memory_order_relaxed) % kPage + more >= kPage;
+}
+
 void bind_streams(nb::module_& module) {
   nb::class_<WriterStream>(module, "Writer")
       .def("append",
            apart_if(
                [](WriterStream& self, nb::handle data) {
-                 return Buffer(data).bytes().size() >= kLargeAppend || self.is_slow();
+                 const std::uint64_t size = Buffer(data).bytes().size();
+                 return size >= kLargeAppend || self.fills_page(size) || self.is_slow();
                },
                "append", CallKind::kLooks,
                [](WriterStream& self, nb::handle data) {
@@ -70,6 +79,7 @@ void bind_streams(nb::module_& module) {
                        left.first(std::min<std::uint64_t>(left.size(), kReadStep));
                    check(self.run([&](ObjectWriter& writer) { return writer.append(piece); }),
                          self.name());
+                   self.note_appended(piece.size());
                    left = left.subspan(piece.size());
                    if (!left.empty()) check_signals_or_end(self);
                  } while (!left.empty());

@@ -80,7 +80,12 @@ class StreamHandle {
       : store_(std::move(store)), part_(std::move(part)), name_(name) {}
   // What a writer has not published is gone. With the GIL, which it gives away meanwhile.
   ~StreamHandle() {
-    if (part_ != nullptr) end();
+    if (part_ == nullptr) return;
+    if (store_->forked() || (part_->is_free() && !store_->is_slow())) {
+      end();
+    } else {
+      leave_apart([part = part_] { part->end_soon(); });
+    }
   }
   StreamHandle(StreamHandle&&) noexcept = default;
   StreamHandle& operator=(StreamHandle&&) noexcept = delete;
@@ -94,12 +99,14 @@ class StreamHandle {
     part_->end();
   }
 
-  // The same for whoever has asked for it, whom Ctrl-C ends.
+  // The same for whoever has asked for it, who leaves while a device is silent: by Ctrl-C, or by
+  // themselves, since they may have come here by Ctrl-C.
   void end_apart() {
     if (store_->forked()) {
       part_->abandon();
     } else {
-      call_apart("close", CallKind::kSettles, [part = part_] { part->end_soon(); });
+      tidy_apart(
+          "close", [part = part_] { part->end_soon(); }, [this] { return store_->is_slow(); });
     }
   }
 
@@ -113,6 +120,13 @@ class StreamHandle {
     if (part_->is_free()) return run(body);
     return call_apart(what, CallKind::kLooks, [store = store_, part = part_, body] {
       return store->run([&](Store&) { return part->with(body); });
+    });
+  }
+  // Of a writer: all of its data goes to devices. With the GIL.
+  void finish_apart() {
+    call_apart("publish", CallKind::kLooks, [store = store_, part = part_] {
+      store->run([&](Store&) { return part->with([](Engine& writer) { return writer.finish(); }); })
+          .ignore();
     });
   }
   const std::string& name() const { return name_; }
@@ -142,8 +156,16 @@ std::shared_ptr<StreamPart<Engine>> open_part(StoreHandle& handle, std::string_v
 class WriterStream : public StreamHandle<ObjectWriter> {
  public:
   using StreamHandle::StreamHandle;
+  WriterStream(WriterStream&& other) noexcept
+      : StreamHandle(std::move(other)), appended_(other.appended_.load()) {}
   // Into the transaction; the writer is spent.
   void publish(Changes& changes);
+  // Whether an append of so many bytes writes to devices.
+  bool fills_page(std::uint64_t more) const;
+  void note_appended(std::uint64_t bytes) { appended_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> appended_ = 0;
 };
 
 class ReaderStream : public StreamHandle<ObjectReader> {

@@ -28,14 +28,14 @@ PRELUDE = """
         silence.unlink(missing_ok=True)
         met.unlink(missing_ok=True)
 
-    def interrupted(call, devices_are_met=True):
+    def interrupted(call, devices_are_met=True, is_ready=met.exists):
         met.unlink(missing_ok=True)
         silence.touch()
         begun = threading.Event()
 
         def send():
             begun.wait()
-            while devices_are_met and not met.exists():
+            while devices_are_met and not is_ready():
                 pass
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
@@ -200,6 +200,79 @@ def test_a_writer_and_its_end(run):
         store.sync()
         store.put("new", b"n")
         store.close()
+    """)
+
+
+def test_a_writer_that_is_published(run):
+    run("""
+        store = opened()
+        for size in (100, 3 << 20):  # by a transaction; its last page first
+            writer = store.open_writer("published")
+            writer.write(os.urandom(size))
+            def publish():
+                with store.transaction() as transaction:
+                    transaction.publish(writer)
+                    transaction.put("beside", b"b")
+            interrupted(publish)
+            writer.discard()
+            del writer
+            answer()
+            store.sync()
+        store.put("new", b"n")
+        store.close()
+        with opened() as store:
+            assert store.fsck(deep=True)["errors"] == 0
+    """)
+
+
+def test_small_appends(run):
+    run("""
+        store = opened()
+        def write():
+            with store.open_writer("written") as writer:
+                for _ in range(400):
+                    writer.write(os.urandom(10_000))
+        interrupted(write)
+        answer()
+        store.put("new", b"n")
+        store.close()
+        with opened() as store:
+            assert "written" not in store
+            assert store.fsck(deep=True)["errors"] == 0
+    """)
+
+
+def test_commits_beside_checkpoints(run):
+    """The devices fall silent while a checkpoint waits for them with the lock that commits go
+    through: the main thread is stuck in a call that began before. SIGINT is sent when it looks so."""
+    run("""
+        store = opened()
+        made, over = [0], threading.Event()
+
+        def checkpoints():
+            while not over.is_set():
+                store.checkpoint()
+
+        beside = threading.Thread(target=checkpoints)
+        beside.start()
+
+        def put():
+            store.put("buffered", os.urandom(1000), durable=False)
+            made[0] += 1
+
+        def is_stuck():
+            before = made[0]
+            return met.exists() and not over.wait(0.2) and made[0] == before
+
+        for _ in range(3):
+            interrupted(put, is_ready=is_stuck)
+            answer()
+            store.sync()
+        over.set()
+        beside.join()
+        store.close()
+        with opened() as store:
+            assert store.fsck(deep=True)["errors"] == 0
     """)
 
 

@@ -484,5 +484,49 @@ TEST_CASE("stream_writer: extents that would fill a record are put aside under t
   REQUIRE(opened.units_in_flight() == 0);
 }
 
+TEST_CASE("stream_writer: finish() ends the data, and what comes behind it publishes") {
+  StoreFixture fixture(stream_format());
+  Store store = fixture.open();
+  // Inline, packed, a stripe of its own, several pages, full pages alone.
+  const std::size_t size = GENERATE(0, 100, 3000, 300'000, 2'500'000, 2 << 20);
+  const bool within_others = GENERATE(false, true);
+  CAPTURE(size, within_others);
+  const std::unique_ptr<ObjectWriter> writer = writer_of(store, "finished");
+  REQUIRE(writer->append(as_bytes(noise(size, 7))).ok());
+  REQUIRE(writer->finish().ok());
+  REQUIRE(writer->finish().ok());
+  REQUIRE(writer->append(as_bytes(std::string_view("x"))).error().code == ErrorCode::kClosed);
+  REQUIRE(writer->skip(1).error().code == ErrorCode::kClosed);
+  REQUIRE(writer->set_attr("a", "b").ok());
+  REQUIRE(writer->size() == size);
+  REQUIRE(code_of(store.get(kBucket, "finished")) == ErrorCode::kNotFound);
+  if (within_others) {
+    Transaction t;
+    t.publish(*writer);
+    t.put(kBucket, "beside", "y");
+    REQUIRE(store.commit(std::move(t)).ok());
+  } else {
+    REQUIRE(writer->commit().ok());
+  }
+  REQUIRE(writer->finish().error().code == ErrorCode::kClosed);
+  REQUIRE(as_text(store.get(kBucket, "finished").value()) == noise(size, 7));
+  REQUIRE(store.attribute(kBucket, "finished", "a").value() == "b");
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("stream_writer: what is finished and given up comes back at once") {
+  StoreFixture fixture(stream_format());
+  Store store = fixture.open();
+  REQUIRE(put(store, "other", noise(100'000, 1)).ok());
+  const std::uint64_t before = unused(store);
+  for (int i = 0; i < 10; ++i) {
+    const std::unique_ptr<ObjectWriter> writer = writer_of(store, "abandoned");
+    REQUIRE(write_noise(*writer, 2'500'000, 1).ok());
+    REQUIRE(writer->finish().ok());
+  }
+  REQUIRE(unused(store) == before);
+  REQUIRE(deep_findings(store) == "");
+}
+
 }  // namespace
 }  // namespace hexad::testing
