@@ -221,7 +221,8 @@ class Bench:
                     write("obstore", lambda path=other: obstore.open(path, "wb"), other)
                     cold = lambda path=other: forget(path)  # noqa: E731
                     read("obstore", lambda path=other: obstore.open(path, "rb"), cold)
-                    self.duckdb_reads(reads, "obstore", obstore, f"file://{other}", cold)
+                    with self.report.failing("DuckDB read", "obstore"):
+                        self.duckdb_reads(reads, "obstore", obstore, f"file://{other}", cold)
                 pool = contestants.make_pool(folder, 8 * table.nbytes)
                 with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
                     path = f"{pool}/t"

@@ -1,5 +1,6 @@
 """What was measured: a line for each row as soon as it has all its rounds, results.json, plots, a page."""
 
+import contextlib
 import html
 import json
 import os
@@ -26,6 +27,7 @@ class Report:
         self.units = {}  # by table
         self.rows = {}  # by table: {row: its values}
         self.wanted = {}  # by table and row: how many values it is to have
+        self.failed = {}  # by what was measured and row: with what a contestant failed
         if folder is not None:
             os.makedirs(folder, exist_ok=True)
 
@@ -38,6 +40,16 @@ class Report:
         if len(values) == of:
             self.show(table, row)
             self.save()
+
+    @contextlib.contextmanager
+    def failing(self, what, row):
+        """Around what another project may fail at: its row is left out, and says why."""
+        try:
+            yield
+        except Exception as error:
+            if (what, row) not in self.failed:
+                self.failed[what, row] = f"{type(error).__name__}: {error}"
+                print(f"{what:<38} {row:<16} left out, {self.failed[what, row]}", flush=True)
 
     def show(self, table, row):
         values = self.rows[table][row]
@@ -82,7 +94,13 @@ class Report:
             return
         path = os.path.join(self.folder, "results.json")
         with open(path + ".new", "w", encoding="utf-8") as file:
-            content = {"settings": self.settings, "units": self.units, "rounds": self.rows}
+            failed = {f"{what}, {row}": error for (what, row), error in self.failed.items()}
+            content = {
+                "settings": self.settings,
+                "units": self.units,
+                "rounds": self.rows,
+                "failed": failed,
+            }
             json.dump(content, file, indent=1)
         os.replace(path + ".new", path)
 
@@ -158,6 +176,8 @@ class Report:
             text.append("</table>")
             if table in plots:
                 text.append(f"<img src='{plots[table]}' alt='{html.escape(table)}'>")
+        for (what, row), error in self.failed.items():
+            text.append(f"<p>{html.escape(f'{what}, {row}: left out, {error}')}</p>")
         return "\n".join(text) + "\n"
 
 

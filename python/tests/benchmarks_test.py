@@ -86,3 +86,19 @@ def test_a_row_is_shown_beside_the_plain_files_of_its_table(capsys):
     assert own.split() == "put hexad 40 operations/s [20 to 60], 2.00 x plain files".split()
     report.close()
     assert capsys.readouterr().out.split() == "get hexad 5 us (only 1 of 3 values)".split()
+
+
+def test_what_another_project_fails_at_is_left_out_and_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(COMPARE.parent)
+    report = importlib.import_module("report").Report(tmp_path, {})
+    for _ in range(2):
+        report.add("read", "MiB/s", "hexad", 2, of=2)
+        with report.failing("read", "another"):
+            raise OSError("its <file> ends early")
+    report.close()
+    said = capsys.readouterr().out
+    assert said.count("another          left out, OSError: its <file> ends early") == 1
+    assert "left out, OSError: its &lt;file&gt;" in (tmp_path / "index.html").read_text()
+    saved = json.loads((tmp_path / "results.json").read_text())
+    assert saved["failed"] == {"read, another": "OSError: its <file> ends early"}
+    assert saved["rounds"] == {"read": {"hexad": [2, 2]}}
