@@ -5,6 +5,7 @@
 
 #include "core/control/control_places.h"
 #include "core/opening/device_survey.h"
+#include "io/device_path.h"
 #include "io/lines/line_service.h"
 #include "io/system.h"
 
@@ -17,7 +18,7 @@ std::vector<unsigned> users_of(const PoolDescription& pool) {
   std::vector<unsigned> users = {io::own_user()};
   if (users[0] != 0) return users;
   for (const std::string& path : pool.devices) {
-    const std::optional<unsigned> owner = io::owner_of(path);
+    const std::optional<unsigned> owner = io::owner_of(std::string(io::disk_of(path)));
     if (!owner.has_value() || std::find(users.begin(), users.end(), *owner) != users.end()) {
       continue;
     }

@@ -15,9 +15,11 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/device_path.h"
 #include "io/os/file_geometry.h"
 #include "io/os/flush_domain.h"
 #include "io/os/preallocate.h"
+#include "io/os/reservation.h"
 #include "io/os_error.h"
 #include "io/request_subject.h"
 
@@ -39,6 +41,24 @@ auto retry(Call call) {
 
 Error open_error(const std::string& path, int number) {
   return os_error(number, "cannot open " + path);
+}
+
+// What the system knows the device as.
+Result<std::string> path_of(const std::string& name) {
+  const std::string path(disk_of(name));
+  if (!is_reserved_path(name) || path.starts_with('/')) return path;
+  return Error{ErrorCode::kInvalidArgument, name + ": the path of the disk does not begin with /",
+               "Name it from the root: reserved:/dev/disk/by-id/..."};
+}
+
+// A disk, and the lock that says that no process of this machine has it for writing.
+Result<Fd> open_locked(const std::string& name) {
+  HEXAD_TRY_ASSIGN(const std::string path, path_of(name));
+  Fd fd(retry([&] { return ::open(path.c_str(), O_RDWR | kOpenFlags); }));
+  if (!fd.valid()) return open_error(path, errno);
+  if (retry([&] { return flock(fd.get(), LOCK_EX | LOCK_NB); }) == 0) return fd;
+  return Error{ErrorCode::kBusy, path + locked_by(lock_holder(fd.get())),
+               "Close the store there first."};
 }
 
 // A new name is durable only when its directory is.
@@ -67,8 +87,9 @@ Fd::~Fd() {
 
 Result<std::unique_ptr<FileDevice>> FileDevice::open(const std::string& path, OpenMode mode,
                                                      FileQueue& queue, Caching caching) {
+  HEXAD_TRY_ASSIGN(const std::string file, path_of(path));
   const int access = mode == OpenMode::kReadWrite ? O_RDWR : O_RDONLY;
-  Fd fd(retry([&] { return ::open(path.c_str(), access | kOpenFlags); }));
+  Fd fd(retry([&] { return ::open(file.c_str(), access | kOpenFlags); }));
   if (!fd.valid()) return open_error(path, errno);
   return adopt(path, std::move(fd), mode, queue, caching);
 }
@@ -80,9 +101,13 @@ Result<std::unique_ptr<FileDevice>> FileDevice::create(const std::string& path, 
                  path + ": a device of " + std::to_string(size) + " bytes cannot be made",
                  "Choose a positive multiple of 4 KiB."};
   }
-  Fd fd(retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kOpenFlags, 0600); }));
+  // A disk is there, or is not.
+  const bool reserved = is_reserved_path(path);
+  Fd fd(reserved ? -1 : retry([&] {
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kOpenFlags, 0600);
+  }));
   if (!fd.valid()) {
-    if (errno != EEXIST) return open_error(path, errno);
+    if (!reserved && errno != EEXIST) return open_error(path, errno);
     HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device,
                      open(path, OpenMode::kReadWrite, queue, caching));
     if (!device->block_device_ && device->geometry_.size < size) {
@@ -118,6 +143,7 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
   device->block_device_ = S_ISBLK(status.st_mode);
   HEXAD_TRY(device->lock());
   if (device->block_device_ && mode == OpenMode::kReadWrite) HEXAD_TRY(device->claim());
+  if (is_reserved_path(path)) HEXAD_TRY(device->reserve());
 
   // The flags can be changed now that the descriptor is known to be a file: direct, and blocking.
   const int flags = fcntl(device->fd(), F_GETFL) & ~O_NONBLOCK;
@@ -178,7 +204,8 @@ Status FileDevice::lock() {
 }
 
 Status FileDevice::claim() {
-  claim_ = Fd(retry([&] { return ::open(name_.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC); }));
+  const std::string path(disk_of(name_));
+  claim_ = Fd(retry([&] { return ::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC); }));
   if (claim_.valid()) {
     // A link may have been given another target in between.
     struct stat claimed = {};
@@ -194,6 +221,23 @@ Status FileDevice::claim() {
                  "Unmount it, or name another device."};
   }
   return os_error(errno, name_ + ": cannot claim");
+}
+
+// Who only reads needs none: what another machine has refuses reads, too.
+Status FileDevice::reserve() {
+  return mode_ == OpenMode::kReadWrite ? reserve_disk(fd(), name_) : find_disk_free(fd(), name_);
+}
+
+Result<std::optional<Holder>> FileDevice::holder(const std::string& path) {
+  const Result<Fd> fd = open_locked(path);
+  if (fd.ok()) return reservation_holder(fd->get(), path);
+  if (fd.error().code != ErrorCode::kBusy) return fd.error();
+  return std::optional<Holder>({fd.error().message, false});
+}
+
+Status FileDevice::shut_out(const std::string& path) {
+  HEXAD_TRY_ASSIGN(const Fd fd, open_locked(path));
+  return preempt_disk(fd.get(), path);
 }
 
 Status FileDevice::join_flush_domain(dev_t file_system, dev_t block_device) {
@@ -277,6 +321,10 @@ Result<Device::Room> FileDevice::reserve_room(std::uint64_t offset, std::uint64_
 }
 
 Error request_error(const IoRequest& request, int number) {
+  // A reservation of somebody else's (PR2).
+  if (number == EBADE && is_reserved_path(request.device->name())) {
+    return fenced_error(subject_of(request));
+  }
   return os_error(number, subject_of(request));
 }
 

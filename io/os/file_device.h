@@ -4,7 +4,8 @@
 // A file is opened with O_DIRECT where the file system allows it, else through the page cache. It
 // is locked with flock(2) while open, alone for writing and shared for reading; the kernel's list
 // of locks then names the holder's process. A block device opened for writing is claimed as well
-// (O_EXCL), which the kernel refuses while it is mounted or part of an array.
+// (O_EXCL), which the kernel refuses while it is mounted or part of an array. One that is named as
+// reserved is reserved for this machine then (io/os/reservation.h).
 //
 // A file in a shared flush domain (io/os/flush_domain.h) knows which of its ranges were never
 // written and makes kShared writes to them durable by themselves. Nobody else may change where its
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -74,6 +76,9 @@ class FileDevice final : public Device {
                                                     FileQueue& queue,
                                                     Caching caching = Caching::kDirectIfPossible);
   ~FileDevice() override;
+  // As those of System, for a disk that is named as reserved.
+  static Result<std::optional<Holder>> holder(const std::string& path);
+  static Status shut_out(const std::string& path);
 
   const Geometry& geometry() const override { return geometry_; }
   const std::string& name() const override { return name_; }
@@ -98,6 +103,8 @@ class FileDevice final : public Device {
                                                    FileQueue& queue, Caching caching);
   Status lock();
   Status claim();
+  // Of a disk that is named as reserved.
+  Status reserve();
   Status join_flush_domain(dev_t file_system, dev_t block_device);
   void submitting(IoRequest& request) override;
   void settled(const IoRequest& request) override;

@@ -60,11 +60,13 @@ class RealSystem final : public System {
 
   Result<std::optional<Holder>> holder(const std::string& path) override {
     if (is_rbd_path(path)) return find_rbd_holder(path, clusters_);
+    if (is_reserved_path(path)) return FileDevice::holder(path);
     return System::holder(path);
   }
 
   Status shut_out(const std::string& path) override {
     if (is_rbd_path(path)) return shut_out_of_rbd(path, clusters_);
+    if (is_reserved_path(path)) return FileDevice::shut_out(path);
     return System::shut_out(path);
   }
 
@@ -72,6 +74,7 @@ class RealSystem final : public System {
 
   Status remove_created(const std::string& path) override {
     if (is_rbd_path(path)) return RbdDevice::remove(path, clusters_);
+    if (is_reserved_path(path)) return {};  // the disk was there before
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return os_error(errno, path + ": cannot be removed");
   }

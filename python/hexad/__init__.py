@@ -242,7 +242,7 @@ def open(
         raise InvalidArgumentError("give either the directory of a pool or its devices")
     until = time.monotonic() + seconds(wait, "wait")
     new = None if replace is None else _replacement(replace)
-    if path is not None and _process.is_address(os.fsdecode(path)):
+    if path is not None and _process.is_image(os.fsdecode(path)):
         devices, path = [path], None
     where = None if path is None else os.path.abspath(os.fsdecode(path))
     options = {name: value for name, value in options.items() if value is not None}
@@ -388,13 +388,13 @@ def _paths_of(
     """Devices and fast directories of a pool that is named by its directory, or by them: of a group of
     images these.
     """
-    if path is not None and _process.is_address(os.fsdecode(path)):
+    if path is not None and _process.is_image(os.fsdecode(path)):
         devices, path = [path], None
     if path is not None:
         found, fast_found = _read_pool(os.path.abspath(os.fsdecode(path)))
     else:
         found, fast_found = _absolute(devices or ()), _absolute(fast)
-    if len(found) == 1 and _process.is_address(found[0]):
+    if len(found) == 1 and _process.is_image(found[0]):
         return _native.expand_group(found, fast_found)
     return found, fast_found
 

@@ -216,9 +216,14 @@ def watch(unfinished: Unfinished) -> None:
     _process.unfinished[id(unfinished)] = unfinished
 
 
-def is_address(device: str) -> bool:
-    """Whether it names no file, but an image of a Ceph cluster."""
+def is_image(device: str) -> bool:
+    """Whether it names an image of a Ceph cluster, or a group of them."""
     return device.startswith("rbd:")
+
+
+def is_address(device: str) -> bool:
+    """Whether it names no file, but an image, or a disk that is not this machine's alone."""
+    return device.startswith(("rbd:", "reserved:"))
 
 
 def absolute(device: str) -> str:

@@ -6,6 +6,11 @@ using namespace hexad::io;
 
 TEST_CASE("device_path: an address begins with its kind, and whatever else is a path") {
   CHECK(is_address("rbd:log/a"));
+  CHECK(is_address("reserved:/dev/sda"));
+  CHECK(is_reserved_path("reserved:/dev/sda"));
+  CHECK_FALSE(is_rbd_path("reserved:/dev/sda"));
+  CHECK(disk_of("reserved:/dev/sda") == "/dev/sda");
+  CHECK(disk_of("/dev/sda") == "/dev/sda");
   CHECK(is_rbd_path("rbd:"));
   for (const char* path : {"", "/dev/sda", "./rbd:log/a", "/x/rbd:log/a", "rbd", "RBD:log/a"}) {
     CAPTURE(path);

@@ -48,7 +48,7 @@ struct Arguments {
 
   std::uint64_t first() const { return ledger.empty() ? 1 : ledger.back().last + 1; }
   Result<PoolDescription> describe() const {
-    if (io::is_address(pool)) return expand_group({{pool}, {}});
+    if (io::is_rbd_path(pool)) return expand_group({{pool}, {}});
     return read_pool(pool);
   }
 };
@@ -90,7 +90,7 @@ Status make_collection(Store& store) {
 Status write(const Arguments& arguments, std::uint64_t in_flight) {
   HEXAD_TRY_ASSIGN(const PoolDescription pool, arguments.describe());
   // Images of a cluster are uneven enough.
-  const bool images = io::is_address(pool.devices.front());
+  const bool images = io::is_rbd_path(pool.devices.front());
   HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system,
                    images ? io::make_real_system() : make_uneven_drives());
   HEXAD_TRY_ASSIGN(Store store, Store::open(pool, {}, system.get()));

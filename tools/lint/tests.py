@@ -23,6 +23,7 @@ WITHOUT = {
     "core/blob/blob_job.h": "a part of blob_read.h",
     "core/blob/blob_words.h": "a part of blob_read.h",
     "core/engine/attempt.h": "as engine.h",
+    "core/engine/errands.h": "called_back_test.cc (tests/core/faults)",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/membership/membership.h": "device_failure_test.cc, commit_rules_test.cc, refused_requests_test.cc",
@@ -47,6 +48,7 @@ WITHOUT = {
     "core/cache/read_cache_shard.h": "a part of read_cache.h",
     "io/clock.h": "an interface; executors implement it",
     "io/lines/private_socket.h": "line_service_test.cc",
+    "io/os/reservation.h": "reserved_disks_test.cc (tests/core/faults)",
     "io/os/uring_parts.h": "parts of uring_queue.h",
     "io/rbd/rbd_cluster.h": "tests/ceph/rbd_device_test.cc",
     "io/rbd/rbd_device.h": "tests/ceph/rbd_device_test.cc",
@@ -63,6 +65,7 @@ WITHOUT = {
     "kv/run/run_file.h": "an interface; tests/kv/run_model.h implements it",
     "kv/walk.h": "an enumeration and an aggregate",
     # What a user sees of these is looked at with the whole program.
+    "tools/cli/wrong_reads.h": "damage_test.py",
     "tools/bench/cpu_time.h": "tests/tools/cli_test.py",
     "tools/bench/load.h": "tests/tools/cli_test.py",
     "tools/build/fuzz_seeds.h": "a declaration; every fuzz target that has seeds",

@@ -61,8 +61,9 @@ class Mkfs final : public Verb {
     arguments_ = &arguments;
     arguments.positional("POOL", pool_, "Directory to create for the pool");
     arguments.option_list("--device", devices_,
-                          "Files, block devices or images (rbd:POOL/IMAGE), k+m or more; what is "
-                          "missing is created");
+                          "Files, block devices, disks that other machines see, too "
+                          "(reserved:/dev/...), or images (rbd:POOL/IMAGE), k+m or more; files and "
+                          "images that are missing are created");
     arguments.size("--size", size_, "Size of created files [1GiB]");
     arguments.option_list("--fast", fast_, "Directories of the fast tier [POOL/fast]");
     arguments.flag("--no-fast", no_fast_,
