@@ -224,7 +224,8 @@ class Bench:
                     with self.report.failing("DuckDB read", "obstore"):
                         self.duckdb_reads(reads, "obstore", obstore, f"file://{other}", cold)
                 pool = contestants.make_pool(folder, 8 * table.nbytes)
-                with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
+                files = HexadFileSystem(skip_instance_cache=True, each_thread_seeks=True)
+                with contextlib.closing(files) as fs:
                     path = f"{pool}/t"
                     write("hexad", lambda fs=fs, path=path: fs.open(path, "wb"), None)
                     again = lambda fs=fs, path=path: reopen(fs, path)  # noqa: E731

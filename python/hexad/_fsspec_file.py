@@ -439,3 +439,23 @@ def commit_together(files: list[Any]) -> None:
         raise already_there(there[0] if there else exclusive[0].path) from error
     for file in files:
         file.committed()
+
+
+class EachThreadsFile(HexadFile):
+    """One for reading, with a position for each thread.
+
+    A library that calls seek() and then read() in several threads, without a lock around the two, reads
+    with any other file what another thread has gone to. Nothing is read ahead, nor kept by the file.
+    """
+
+    def __init__(self, fs: HexadFileSystem, path: str, **kwargs: Any) -> None:
+        self._positions = threading.local()
+        super().__init__(fs, path, "rb", **{**kwargs, "cache_type": "none"})
+
+    @property
+    def loc(self) -> int:
+        return getattr(self._positions, "loc", 0)
+
+    @loc.setter
+    def loc(self, position: int) -> None:
+        self._positions.loc = position

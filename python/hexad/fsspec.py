@@ -37,7 +37,14 @@ from fsspec.callbacks import DEFAULT_CALLBACK
 
 import hexad
 from hexad import _fsspec_moves, _fsspec_plan, _imported, _native, _pool_path
-from hexad._fsspec_file import HexadFile, already_there, is_directory, mode_of, not_found
+from hexad._fsspec_file import (
+    EachThreadsFile,
+    HexadFile,
+    already_there,
+    is_directory,
+    mode_of,
+    not_found,
+)
 from hexad._fsspec_listing import Listing
 from hexad._fsspec_transaction import Step, Transaction
 from hexad._fsspec_wrapped import wrapped
@@ -70,6 +77,8 @@ class HexadFileSystem(Listing):
     collection: where in the pools the objects are; None: in the default one.
     devices, fast: the devices of one pool, as open() takes them, or the address of a group of images.
     Then "/" is that pool, and the path of an object is a slash and its name.
+    each_thread_seeks: files that are open for reading have a position for each thread, 0 at first. For
+    libraries that seek and read one file in several threads at a time, as DuckDB does.
     """
 
     protocol = "hexad"
@@ -83,9 +92,11 @@ class HexadFileSystem(Listing):
         collection: str | None = None,
         devices: str | Sequence[str] | None = None,
         fast: Sequence[str] = (),
+        each_thread_seeks: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.each_thread_seeks = boolean(each_thread_seeks, "each_thread_seeks")
         self.devices = [devices] if isinstance(devices, str) else devices
         self.fast = fast
         self.read_only = boolean(read_only, "read_only")
@@ -235,6 +246,8 @@ class HexadFileSystem(Listing):
         return over
 
     def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> HexadFile:
+        if mode == "rb" and self.each_thread_seeks:
+            return EachThreadsFile(self, path, **kwargs)
         return HexadFile(self, path, mode, **kwargs)
 
     def cat_file(

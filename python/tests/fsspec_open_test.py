@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 
 import hexad
@@ -664,3 +665,31 @@ def test_what_wraps_a_file_itself_has_to_close_it(roomy, fs):
     with io.TextIOWrapper(fs.open(f"{roomy}/x", "wb"), encoding="utf-16") as text:
         text.write("a")
     assert fs.cat(f"{roomy}/x") == "a".encode("utf-16")
+
+
+def test_each_thread_may_seek(roomy):
+    """A thread reads where it has gone to, wherever others go meanwhile; small files and large ones."""
+    with contextlib.closing(HexadFileSystem(skip_instance_cache=True, each_thread_seeks=True)) as fs:
+        for data in (b"0123456789" * 10, LARGE):
+            fs.pipe(f"{roomy}/x", data)
+            with fs.open(f"{roomy}/x") as file:
+                assert file.read(3) == data[:3]
+                file.seek(7)
+                found = []
+
+                def other(file=file, found=found):
+                    found.append(file.tell())
+                    file.seek(-5, os.SEEK_END)
+                    found.append(file.read())
+
+                thread = threading.Thread(target=other)
+                thread.start()
+                thread.join()
+                assert found == [0, data[-5:]]
+                assert file.read(20) == data[7:27]
+                assert file.tell() == min(27, len(data))
+        with fs.open(f"{roomy}/x", "wb") as file:
+            file.write(b"written")
+        assert fs.cat(f"{roomy}/x") == b"written"
+    with pytest.raises(TypeError, match="each_thread_seeks"):
+        HexadFileSystem(skip_instance_cache=True, each_thread_seeks=1)

@@ -1,5 +1,7 @@
 """Tables in a pool: pandas and pyarrow through hexad://."""
 
+import contextlib
+
 import pytest
 
 fsspec = pytest.importorskip("fsspec")
@@ -102,3 +104,20 @@ def test_several_tables_appear_together(pool, fs):
         pandas.testing.assert_frame_equal(
             pandas.read_parquet(f"{pool}/t{i}.parquet", filesystem=fs), table(100)
         )
+
+
+def test_duckdb_reads_what_the_file_holds(pool, fs):
+    """It seeks and reads one file in several threads at a time, with and without reading ahead."""
+    duckdb = pytest.importorskip("duckdb")
+    path = f"{pool}/many.parquet"
+    rows = pyarrow.table({name: range(start, start + 200_000) for start, name in enumerate("abcdefgh")})
+    with fs.open(path, "wb") as file:
+        pyarrow.parquet.write_table(rows, file, row_group_size=10_000)
+    with contextlib.closing(HexadFileSystem(skip_instance_cache=True, each_thread_seeks=True)) as files:
+        for ahead in ("true", "false"):
+            with duckdb.connect() as base:
+                base.register_filesystem(files)
+                base.execute("set enable_external_file_cache = false")
+                base.execute(f"set disable_parquet_prefetching = {ahead}")
+                found = base.sql(f"select * from read_parquet('hexad://{path}')").to_arrow_table()
+            assert found == rows
