@@ -58,6 +58,60 @@ class Damage(PoolTest):
         self.ok("put", self.pool, "rotten", "-", stdin=self.value)
         self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
 
+    def rot_one_cell(self):
+        for device in self.devices:
+            with open(device, "r+b") as file:
+                at = file.read().find(self.value[:4096])
+                if at >= 0:
+                    file.seek(at)
+                    file.write(bytes(4096))
+                    return
+        self.fail("the object is nowhere")
+
+    def test_what_verbs_that_only_read_find_is_repaired(self):
+        tree = self.path("tree")
+        for words in (
+            ("get", self.pool, "rotten", self.path("out")),
+            ("cat", self.pool, "rotten"),
+            ("checksum", self.pool, "rotten"),
+            ("export", self.pool, tree),
+        ):
+            self.rot_one_cell()
+            said = self.ok(*words).error
+            self.assertIn("rotten was read, bytes did not match their checksums; " if words[0] != "export"
+                          else "read, bytes did not match their checksums; ", said)
+            self.assertIn("1 cell was written again", said)
+            self.assertNotIn("did not match", self.ok(*words).error)
+            self.assertEqual(self.ok("scrub", self.pool, "--json").json["findings"], [])
+        with open(self.path("out"), "rb") as file:
+            self.assertEqual(file.read(), self.value)
+        with open(os.path.join(tree, "rotten"), "rb") as file:
+            self.assertEqual(file.read(), self.value)
+
+    def test_what_they_find_lost_is_noted(self):
+        self.rot()
+        lost = self.expect(4, "get", self.pool, "rotten", self.path("out")).error
+        self.assertIn(f"what is lost is noted: hexad damage ls {self.pool}", lost)
+        self.assertEqual({row["name"] for row in self.lost()}, {"rotten"})
+
+    def test_nothing_is_written_where_that_is_asked_for(self):
+        self.rot_one_cell()
+        for words in (("get", self.pool, "rotten", self.path("out")), ("checksum", self.pool, "rotten")):
+            self.assertNotIn("match", self.ok(*words, "--no-repair").error)
+        self.assertIn("1 cell was written again", self.ok("checksum", self.pool, "rotten").error)
+
+    def test_who_may_not_write_is_told(self):
+        self.rot_one_cell()
+        # Its pipe is full: it has the pool until somebody reads.
+        other = subprocess.Popen([HEXAD, "cat", self.pool, "sound"], stdout=subprocess.PIPE)
+        with other:
+            other.stdout.read(1)
+            said = self.ok("get", self.pool, "rotten", self.path("out")).error
+            other.stdout.read()
+        self.assertIn("nothing was repaired: ", said)
+        self.assertIn(f"hexad scrub {self.pool}", said)
+        self.ok("scrub", self.pool)
+
     def test_it_is_acknowledged(self):
         self.rot()
         self.expect(3, "scrub", self.pool)

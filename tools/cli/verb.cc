@@ -204,8 +204,53 @@ Error with_room(Store& store, Error error) {
 
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
                                 const RuntimeOptions& options) {
-  HEXAD_TRY_ASSIGN(Store store, open(access, options));
-  return work_with(store, access, work);
+  Result<int> result = [&]() -> Result<int> {
+    HEXAD_TRY_ASSIGN(Store store, open(access, options));
+    return work_with(store, access, work);
+  }();
+  mend_wrong_reads();
+  return result;
+}
+
+// A device that is not there now would be left behind by an opening for writing, and the index of a
+// fast tier that is not.
+void Session::note_wrong_reads(Store& store) {
+  to_mend_ = wrong_reads_.take(store);
+  may_mend_ = {};
+  if (to_mend_.empty()) return;
+  for (const DeviceStatus& device : store.status().devices) {
+    if (device.state == "ok" || device.state == "draining") continue;
+    may_mend_ = Error{
+        ErrorCode::kUnavailable,
+        "device " + std::to_string(device.id) + " (" + device.path + ") is " + device.state, ""};
+  }
+}
+
+// The verb has its outcome, which this changes nothing about.
+void Session::mend_wrong_reads() {
+  const WrongReads::Places places = std::exchange(to_mend_, {});
+  if (places.empty() || !mends_ || interrupted()) return;
+  out_.finish().ignore();  // it keeps the failure
+  const Result<Mended> mended = mend_now(places);
+  out_.warn(out_.typed(mended.ok() ? describe(places, *mended) : describe(places, mended.error())));
+}
+
+// Waits for nobody, and decides nothing that the user was to decide.
+Result<Mended> Session::mend_now(const WrongReads::Places& places) {
+  HEXAD_TRY(may_mend_);
+  const PoolArguments given = pool_;
+  pool_.wait_seconds = 0;
+  pool_.lose_unwritable = false;
+  const bool risk = std::exchange(common_.risk_split, false);
+  RuntimeOptions options;
+  options.catch_up = CatchUp::kWhenAsked;
+  Result<Store> store = open(Access::kReadWrite, options);
+  pool_ = given;
+  common_.risk_split = risk;
+  if (!store.ok()) return store.error();
+  const Mended mended = mend(*store, places);
+  HEXAD_TRY(store->close());
+  return mended;
 }
 
 Result<int> Session::work_with(Store& store, Access access,
@@ -230,6 +275,7 @@ Result<int> Session::work_with(Store& store, Access access,
   if (writes && !result.ok() && result.error().code == ErrorCode::kNoSpace) {
     result = with_room(store, result.error());
   }
+  if (!writes) note_wrong_reads(store);
   const Status closed = store.close();
   if (result.ok() && !closed.ok()) return closed.error();
   return result;

@@ -18,6 +18,7 @@
 #include "tools/cli/exit_code.h"
 #include "tools/cli/output.h"
 #include "tools/cli/pool_view.h"
+#include "tools/cli/wrong_reads.h"
 
 namespace hexad::tools {
 
@@ -87,7 +88,8 @@ class Session {
   // The same for writing, with a new device in the place of another one.
   Result<Store> open_replacing(const Replacement& replacement, RuntimeOptions options);
   // open(), work, close; says meanwhile what it waits for, when that takes long. An error of
-  // closing counts when the work itself succeeded.
+  // closing counts when the work itself succeeded. What wrong_reads() has in the end is read again
+  // then, with the pool open for writing, where it can be at once; it is said what came of it.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
                          const RuntimeOptions& options = {});
   // What there is to see of the pool: it is opened for reading or, where another process has it for
@@ -102,6 +104,10 @@ class Session {
   // Calls `attempt` again until it does not say kBusy any more, or PoolArguments::wait_seconds are
   // over. Says so when it waits. Errors: those of `attempt`; kClosed (interrupted).
   Status when_free(double wait_seconds, const std::function<Status()>& attempt);
+  // For what verbs read that open the pool read-only.
+  WrongReads& wrong_reads() { return wrong_reads_; }
+  // The pool is not to be written, whatever is found.
+  void leave_wrong_reads() { mends_ = false; }
   // Whether a store has been opened for writing. Any thread.
   bool writing() const { return writing_.load(); }
   // For commands in hints: " --collection NAME", or nothing for the one that is the default.
@@ -117,6 +123,10 @@ class Session {
   Result<Store> open(Access access, RuntimeOptions options, const Replacement* replacement);
   Result<int> work_with(Store& store, Access access,
                         const std::function<Result<int>(Store&)>& work);
+  // The store is still open.
+  void note_wrong_reads(Store& store);
+  void mend_wrong_reads();
+  Result<Mended> mend_now(const WrongReads::Places& places);
   // What has come back and lacks little gets it now: the process may be over in a moment.
   void catch_up_briefly(Store& store);
 
@@ -124,6 +134,10 @@ class Session {
   PoolArguments pool_;
   Output out_;
   std::unique_ptr<io::Executor> executor_;
+  bool mends_ = true;
+  WrongReads wrong_reads_;
+  WrongReads::Places to_mend_;
+  Status may_mend_;
   std::atomic<bool> writing_ = false;
 };
 

@@ -105,8 +105,10 @@ Status Exporter::run(const std::string& prefix) {
   open_record(prefix);
   HEXAD_TRY(add_sizes(prefix));
   HEXAD_TRY(readers_->start_pool());
-  ObjectAhead objects(store_, *readers_, session_.collection(), prefix,
-                      [this](const OpenObject& opened) { return wants_data(opened); });
+  ObjectAhead objects(
+      store_, *readers_, session_.collection(), prefix,
+      [this](const OpenObject& opened) { return wants_data(opened); }, AheadLimits(),
+      &session_.wrong_reads());
   for (;;) {
     if (interrupted()) return interrupted_error();
     HEXAD_TRY_ASSIGN(const std::optional<OpenObject> opened, objects.next());
@@ -256,8 +258,8 @@ bool Exporter::has_same(const struct stat& info, const Object& object) const {
 // file may have been given any time.
 Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object& object) {
   if (record_.knows(object.name(), object.stat(), info)) return true;
-  Result<bool> same =
-      same_as_file(store_, *readers_, session_.collection(), object.name(), object.stat().size, fd);
+  Result<bool> same = same_as_file(store_, *readers_, session_.collection(), object.name(),
+                                   object.stat().size, fd, &session_.wrong_reads());
   if (!same.ok()) return store_failed(same.error());
   return same;
 }
@@ -474,7 +476,8 @@ Status Exporter::copy_data(const Object& object, int fd) {
       left = left.subspan(data.size());
     }
   } else {
-    PieceReader pieces(store_, *readers_, session_.collection(), object.name(), size);
+    PieceReader pieces(store_, *readers_, session_.collection(), object.name(), size,
+                       PieceReader::kPieceBytes, &session_.wrong_reads());
     for (;;) {
       if (interrupted()) return interrupted_error();
       const Result<std::optional<PieceReader::Piece>> piece = pieces.next();

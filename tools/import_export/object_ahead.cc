@@ -18,11 +18,12 @@ constexpr std::uint64_t kTogetherBytes = 128 << 10;
 ObjectAhead::ObjectAhead(Store& store, io::Executor& executor, std::string collection,
                          const std::string& prefix,
                          std::function<bool(const OpenObject&)> wants_data,
-                         const AheadLimits& limits)
+                         const AheadLimits& limits, WrongReads* wrong_reads)
     : store_(store),
       collection_(std::move(collection)),
       wants_data_(std::move(wants_data)),
       limits_(limits),
+      wrong_reads_(wrong_reads),
       options_{prefix, "", "", kPage},
       batches_(executor) {}
 
@@ -102,7 +103,11 @@ Status ObjectAhead::load(OpenObject& object) const {
     const std::size_t before = body.data.size();
     body.data.resize(before + piece->length);
     object.reader->seek(piece->offset);
-    HEXAD_TRY(object.reader->read(MutByteView(body.data).subspan(before)).status());
+    const Status read = object.reader->read(MutByteView(body.data).subspan(before)).status();
+    if (wrong_reads_ != nullptr) {
+      wrong_reads_->note(store_, {collection_, object.name, piece->offset, piece->length});
+    }
+    HEXAD_TRY(read);
   }
   object.body = std::move(body);
   return {};

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "core/store.h"
 #include "io/executor.h"
+#include "tools/cli/wrong_reads.h"
 #include "tools/import_export/in_order.h"
 #include "tools/import_export/object_pieces.h"
 #include "tools/import_export/posix_attributes.h"
@@ -43,10 +44,11 @@ struct AheadLimits {
 class ObjectAhead {
  public:
   // Store and executor outlive this. `wants_data`: whether an object is to be read; is asked on the
-  // executor's threads, several at once, when reader and posix are there.
+  // executor's threads, several at once, when reader and posix are there. `wrong_reads`, which
+  // outlives this: is told what has been read, if it is given.
   ObjectAhead(Store& store, io::Executor& executor, std::string collection,
               const std::string& prefix, std::function<bool(const OpenObject&)> wants_data,
-              const AheadLimits& limits = {});
+              const AheadLimits& limits = {}, WrongReads* wrong_reads = nullptr);
 
   // In the order of names. Nothing: that was the last one. Errors: those of Store::list(), behind
   // the objects that were listed before.
@@ -64,6 +66,7 @@ class ObjectAhead {
   std::string collection_;
   std::function<bool(const OpenObject&)> wants_data_;
   AheadLimits limits_;
+  WrongReads* const wrong_reads_;
   ListOptions options_;  // of the next page
   ListPage page_;
   std::size_t next_ = 0;             // of page_.entries

@@ -55,8 +55,10 @@ Result<bool> same_objects(Store& store, io::Executor& executor, const std::strin
 }
 
 Result<bool> same_as_file(Store& store, io::Executor& executor, const std::string& collection,
-                          const std::string& name, std::uint64_t size, int fd) {
-  PieceReader pieces(store, executor, collection, name, size);
+                          const std::string& name, std::uint64_t size, int fd,
+                          WrongReads* wrong_reads) {
+  PieceReader pieces(store, executor, collection, name, size, PieceReader::kPieceBytes,
+                     wrong_reads);
   Bytes buffer;
   for (;;) {
     if (interrupted()) return interrupted_error();

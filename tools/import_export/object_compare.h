@@ -6,6 +6,7 @@
 
 #include "core/store.h"
 #include "io/executor.h"
+#include "tools/cli/wrong_reads.h"
 
 namespace hexad::tools {
 
@@ -15,8 +16,9 @@ Result<bool> same_objects(Store& store, io::Executor& executor, const std::strin
                           const std::string& name, const std::string& other, std::uint64_t size);
 
 // The file that `fd` reads has `size` bytes, too. Holes are zeros. False also when the file cannot
-// be read. Errors as above.
+// be read. `wrong_reads`: as for PieceReader. Errors as above.
 Result<bool> same_as_file(Store& store, io::Executor& executor, const std::string& collection,
-                          const std::string& name, std::uint64_t size, int fd);
+                          const std::string& name, std::uint64_t size, int fd,
+                          WrongReads* wrong_reads = nullptr);
 
 }  // namespace hexad::tools

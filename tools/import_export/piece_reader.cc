@@ -12,10 +12,12 @@ constexpr std::size_t kAhead = 2;  // pieces, beside the one that is returned
 }  // namespace
 
 PieceReader::PieceReader(Store& store, io::Executor& executor, const std::string& collection,
-                         const std::string& name, std::uint64_t size, std::uint64_t piece_bytes)
+                         const std::string& name, std::uint64_t size, std::uint64_t piece_bytes,
+                         WrongReads* wrong_reads)
     : store_(store),
       collection_(collection),
       name_(name),
+      wrong_reads_(wrong_reads),
       pieces_(store, collection, name, {0, size}, size, piece_bytes),
       reads_(executor) {}
 
@@ -23,8 +25,11 @@ Result<PieceReader::Piece> PieceReader::read(const ObjectPiece& where) const {
   Piece piece{where, {}};
   if (where.hole) return piece;
   piece.data.resize(where.length);
-  HEXAD_TRY_ASSIGN(const std::uint64_t count,
-                   store_.read(collection_, name_, where.offset, piece.data));
+  const Result<std::uint64_t> read = store_.read(collection_, name_, where.offset, piece.data);
+  if (wrong_reads_ != nullptr) {
+    wrong_reads_->note(store_, {collection_, name_, where.offset, where.length});
+  }
+  HEXAD_TRY_ASSIGN(const std::uint64_t count, read);
   if (count == where.length) return piece;
   return Error{
       ErrorCode::kConflict,

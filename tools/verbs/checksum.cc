@@ -26,6 +26,7 @@ class Checksum final : public Verb {
     arguments.option("--range", range_word_,
                      "OFFSET:LENGTH, or OFFSET: to the end [the whole object]");
     arguments.option("--type", type_word_, "crc32c or xxh3 [crc32c]");
+    arguments.flag("--no-repair", no_repair_, kNoRepairHelp);
   }
 
   Result<int> run(Session& session) override {
@@ -36,6 +37,7 @@ class Checksum final : public Verb {
       range_ = *range;
     }
     HEXAD_TRY_ASSIGN(type_, parse_checksum_type(type_word_));
+    if (no_repair_) session.leave_wrong_reads();
     return session.with_store(Access::kReadOnly,
                               [&](Store& store) { return show(session, store); });
   }
@@ -76,11 +78,13 @@ class Checksum final : public Verb {
       if (interrupted()) return interrupted_error();
       const MutByteView piece =
           MutByteView(buffer).first(std::min(result.length - done, kPieceBytes));
-      HEXAD_TRY_ASSIGN(const std::uint64_t count, reader->read(piece));
-      if (count == 0) break;  // not before the end, of one version
-      running.add(piece.first(count));
-      progress.advance(count);
-      done += count;
+      const Result<std::uint64_t> count = reader->read(piece);
+      session.wrong_reads().note(store, {session.collection(), name_, start + done, piece.size()});
+      HEXAD_TRY(count.status());
+      if (*count == 0) break;  // not before the end, of one version
+      running.add(piece.first(*count));
+      progress.advance(*count);
+      done += *count;
     }
     result.value = running.value();
     return result;
@@ -91,6 +95,7 @@ class Checksum final : public Verb {
   std::string range_word_;
   std::string type_word_ = "crc32c";
   ByteRange range_{0, kMaxObjectSize};
+  bool no_repair_ = false;
   ChecksumType type_ = ChecksumType::kCrc32c;
 };
 

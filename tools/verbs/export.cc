@@ -19,6 +19,7 @@ class Export final : public Verb {
     arguments.flag("--no-xattrs", no_xattrs_,
                    "Leave extended attributes, ACLs and capabilities as they are");
     arguments.flag("--no-owner", no_owner_, "Leave owner and group as they are");
+    arguments.flag("--no-repair", no_repair_, kNoRepairHelp);
     arguments.flag("--set-id", set_id_,
                    "Set-user-id and set-group-id bits also for files that get another owner");
   }
@@ -26,6 +27,7 @@ class Export final : public Verb {
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(prefix_, session.name(prefix_));
     HEXAD_TRY_ASSIGN(const PoolDescription pool, session.pool().describe());
+    if (no_repair_) session.leave_wrong_reads();
     return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
       // An unknown collection should not leave an empty directory behind.
       HEXAD_TRY(store.list(session.collection(), ListOptions{prefix_, "", "", 1}));
@@ -57,6 +59,7 @@ class Export final : public Verb {
 
   std::string directory_;
   std::string prefix_;
+  bool no_repair_ = false;
   bool update_ = false;
   bool delete_ = false;
   bool dry_run_ = false;

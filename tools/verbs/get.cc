@@ -69,11 +69,16 @@ class CopyOut {
 
   Status flush() {
     if (waiting_.empty()) return {};
-    HEXAD_TRY_ASSIGN(const Bytes bytes, store_.read_ranges(session_.collection(), name_, waiting_));
+    const Result<Bytes> bytes = store_.read_ranges(session_.collection(), name_, waiting_);
+    for (const ByteRange& range : waiting_) {
+      session_.wrong_reads().note(store_,
+                                  {session_.collection(), name_, range.offset, range.length});
+    }
+    HEXAD_TRY(bytes.status());
     waiting_.clear();
     waiting_bytes_ = 0;
-    HEXAD_TRY(output_.write(bytes));
-    done(bytes.size());
+    HEXAD_TRY(output_.write(*bytes));
+    done(bytes->size());
     return {};
   }
 
@@ -111,12 +116,14 @@ class Get : public Verb {
     arguments.size("--length", range_.length, "At most this many bytes [to the end]");
     arguments.repeated("--range", range_words_,
                        "OFFSET:LENGTH, or OFFSET: to the end; several follow each other");
+    arguments.flag("--no-repair", no_repair_, kNoRepairHelp);
   }
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(name_, session.name(name_));
     HEXAD_TRY(parse_ranges());
     if (file_ == "-") session.out().reserve_stdout();
+    if (no_repair_) session.leave_wrong_reads();
     return session.with_store(Access::kReadOnly,
                               [&](Store& store) { return fetch(session, store); });
   }
@@ -180,6 +187,7 @@ class Get : public Verb {
   ByteRange range_{0, kMaxObjectSize};
   std::vector<std::string> range_words_;
   std::vector<ByteRange> ranges_;
+  bool no_repair_ = false;
 };
 
 class Cat final : public Get {
