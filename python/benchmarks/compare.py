@@ -224,12 +224,15 @@ class Bench:
                     with self.report.failing("DuckDB read", "obstore"):
                         self.duckdb_reads(reads, "obstore", obstore, f"file://{other}", cold)
                 pool = contestants.make_pool(folder, 8 * table.nbytes)
-                files = HexadFileSystem(skip_instance_cache=True, each_thread_seeks=True)
-                with contextlib.closing(files) as fs:
+                with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
                     path = f"{pool}/t"
                     write("hexad", lambda fs=fs, path=path: fs.open(path, "wb"), None)
                     again = lambda fs=fs, path=path: reopen(fs, path)  # noqa: E731
                     read("hexad", lambda fs=fs, path=path: fs.open(path, "rb"), again)
+                # It reads one file in several threads.
+                files = HexadFileSystem(skip_instance_cache=True, each_thread_seeks=True)
+                with contextlib.closing(files) as fs:
+                    again = lambda fs=fs, path=path: reopen(fs, path)  # noqa: E731
                     self.duckdb_reads(reads, "hexad", fs, f"hexad://{path}", again)
 
     def duckdb_reads(self, reads, row, system, url, make_cold):
