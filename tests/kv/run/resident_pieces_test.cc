@@ -13,9 +13,11 @@
 #include "io/memory_system.h"
 #include "io/rng.h"
 #include "io/sim/sim_system.h"
+#include "io/system.h"
 #include "kv/run/run_merge.h"
 #include "kv/run/run_reader.h"
 #include "kv/run/run_writer.h"
+#include "tests/io/temporary.h"
 #include "tests/kv/run_model.h"
 
 namespace hexad::kv {
@@ -580,8 +582,16 @@ TEST_CASE("resident pieces: it ends although its device does not answer any more
 }
 
 TEST_CASE("resident pieces: threads that read and offer at once find what they offered") {
-  World w;
-  REQUIRE(w.pieces.give_room(1_MiB).ok());
+  // On a file: a segment may be written where a read is under way that began when another stood
+  // there, which is for the kernel to bear. In memory the two would be a data race.
+  const io::testing::TemporaryDirectory directory;
+  const std::unique_ptr<io::System> system = io::make_real_system().value();
+  ResidentPieces pieces(*system, directory.path("blocks"), kTable);
+  if (const Status room = pieces.give_room(1_MiB); !room.ok()) {
+    REQUIRE(room.error().code == ErrorCode::kUnsupported);
+    WARN(room.error().message);
+    return;
+  }
   std::atomic<int> wrong{0};
   std::vector<std::unique_ptr<io::Thread>> threads;
   for (std::uint64_t thread = 1; thread <= 3; ++thread) {
@@ -590,17 +600,18 @@ TEST_CASE("resident pieces: threads that read and offer at once find what they o
       for (int i = 0; i < 5000; ++i) {
         const std::uint64_t run = 1 + rng.below(3);
         const std::uint64_t offset = rng.below(400) * kPiece;
-        if (rng.chance(1, 2)) offer(w.pieces, run, offset);
-        const std::optional<Bytes> found = read(w.pieces, run, offset);
+        if (rng.chance(1, 2)) offer(pieces, run, offset);
+        const std::optional<Bytes> found = read(pieces, run, offset);
         if (found.has_value() && *found != content(run, offset, kPiece)) ++wrong;
-        if (thread == 1 && i % 500 == 499) w.pieces.end_run(run);
-        if (thread == 2 && i % 1000 == 999) w.pieces.give_room(1_MiB).ignore();
+        if (thread == 1 && i % 500 == 499) pieces.end_run(run);
+        if (thread == 2 && i % 1000 == 999) pieces.give_room(1_MiB).ignore();
       }
     }));
   }
   for (const auto& thread : threads) thread->join();
   REQUIRE(wrong == 0);
-  w.pieces.check_invariants();
+  REQUIRE(pieces.tally().hits > 0);
+  pieces.check_invariants();
 }
 
 }  // namespace
