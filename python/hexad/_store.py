@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable
 
 from . import _texts
-from ._devices import Devices
+from ._devices_async import DevicesAsync
 from ._mapping import StoreMapping
 from ._reading import RAISE
 from ._types import DEFAULT_COLLECTION, boolean, list_of, rate_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._types import Data, Hint, Name
 
 
-class Store(Devices):
+class Store(DevicesAsync):
     """An open store. hexad.open() and hexad.in_memory() make it.
 
     Any thread may use it, and everything that waits lets other threads run. Names are str or
@@ -141,6 +141,18 @@ class Store(Devices):
         """
         report: dict[str, Any] = self._native.scrub(rate_of(rate), start, progress)
         return report
+
+    async def scrub_async(
+        self,
+        *,
+        rate: int | None = None,
+        start: str = "",
+        progress: Callable[[int, int], object] | None = None,
+    ) -> dict[str, Any]:
+        """scrub(), awaited, in a thread of its own."""
+        return await self._long(
+            lambda steps: self.scrub(rate=rate, start=start, progress=steps), progress
+        )
 
     def damage(self) -> list[dict[str, Any]]:
         """The ranges of objects that cannot be read, as reads and scrubs have found, also in earlier
