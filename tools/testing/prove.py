@@ -50,6 +50,14 @@ class BackupKills:
     environment = {"HEXAD": f"{BIN}/tools/hexad", "FAULTS": f"{BIN}/tests/tools/libpreload_faults.so"}
 
 
+class DeviceKills:
+    """Verbs that take devices in and out, or give them what they lack, and are killed."""
+
+    targets = ("//tools:hexad",)
+    words = ("python3", "-B", "tests/tools/device_kill_test.py")
+    environment = {"HEXAD": f"{BIN}/tools/hexad"}
+
+
 class StoreKills:
     """Processes that use a pool from Python and are killed; with the wheel, which it builds."""
 
@@ -81,6 +89,7 @@ CAMPAIGNS = (
     Campaign("//tests/crash:owners_crash_test"),
     Campaign("//tests/crash:space_soak_test"),
     BackupKills,
+    DeviceKills,
     StoreKills,
     TakeOver,
     Campaign("//tests/core/store:cleaned_model_test"),
