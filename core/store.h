@@ -492,6 +492,7 @@ class Store {
   // background or by move_slabs(); it serves until that is done. Of one that is lost, what lay
   // there gets room on others, and is built again there from the rest of each stripe, in the
   // background or by catch_up(): so the store has its full redundancy again without a new device.
+  // RuntimeOptions::drain_lost_after asks for it by itself.
   // Should it come back before it is removed, it is used for what has not been moved. Then
   // remove_device() takes it away. Durable when it returns; again: nothing.
   //

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint64_t kSector = 512;
 constexpr std::uint64_t kMaxMinAlloc = 1_MiB;
+constexpr std::uint64_t kLeastAway = 10;       // s
+constexpr std::uint64_t kYear = 365 * 86'400;  // s
 constexpr std::uint64_t kMinDeviceSize = 8_MiB;
 constexpr std::uint64_t kMaxDeviceSize = 1024_TiB;
 constexpr std::uint64_t kMinLogSize = 1_MiB;
@@ -265,6 +267,11 @@ Status RuntimeOptions::validate() const {
   if (device_patience > 3600) {
     problems.add("device_patience is " + std::to_string(device_patience) +
                  " s: it is 1 to 3600 s, or 0 for ever");
+  }
+  if (drain_lost_after > kYear || (drain_lost_after > 0 && drain_lost_after < kLeastAway)) {
+    problems.add("drain_lost_after is " + std::to_string(drain_lost_after) + " s: it is " +
+                 std::to_string(kLeastAway) + " to " + std::to_string(kYear) +
+                 " s, a year, or 0: only when it is asked for");
   }
   if (split_risk != SplitRisk::kRefuse && split_risk != SplitRisk::kTake) {
     problems.add("split_risk is neither refuse nor take");

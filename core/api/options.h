@@ -44,9 +44,10 @@ struct FormatOptions {
   // Makes the defaults of a preset, without devices.
   explicit FormatOptions(Preset preset);
 
-  // Paths of the data devices, files, block devices or images of a Ceph cluster
-  // ("rbd:POOL/IMAGE"): at least k+m and at most 4096. A path that does not exist becomes a file of
-  // `device_size` bytes, preallocated, or such an image.
+  // Paths of the data devices, files, block devices, disks that are reserved for the machine that
+  // has the pool ("reserved:/dev/disk/by-id/...") or images of a Ceph cluster ("rbd:POOL/IMAGE"):
+  // at least k+m and at most 4096. A path that does not exist becomes a file of `device_size`
+  // bytes, preallocated, or such an image.
   std::vector<std::string> devices;
   std::uint64_t device_size = 1_GiB;  // bytes of each file that is made, 8 MiB to 1 PiB
   // Directories on the fast device; made if they are missing. Each gets a log file, and the first
@@ -253,6 +254,12 @@ struct RuntimeOptions {
   // commits go on without it; 1 to 3600, or 0: they wait for it. Never more devices than the
   // profile survives, nor one that shares its cache with others: those are waited for.
   std::uint64_t device_patience = 60;
+  // Seconds that a data device may be away while the store is open, 10 to 31,536,000 (a year): then
+  // it is drained, as by Store::drain_device(), so that what it held is built again on the others,
+  // if these are k + m and have room; status() warns where they are not. With CatchUp::kWhenAsked
+  // they get room, and the bytes by catch_up(). One that comes back before it is empty is drained
+  // no more. 0: nothing is done before somebody asks.
+  std::uint64_t drain_lost_after = 0;
 
   // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;

@@ -177,6 +177,7 @@ void Engine::make_jobs() {
                               std::move(round.problem)};
       });
   make_return_job();
+  make_drain_job();
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
@@ -186,8 +187,8 @@ void Engine::make_jobs() {
   damage_job_ = std::make_unique<DamageJob>(executor().clock(), [this] { return write_damage(); });
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
-  jobs_->add_crew("hexad-later",
-                  {deletion_job_.get(), index_job_.get(), catch_up_job_.get(), damage_job_.get()});
+  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get(),
+                                  damage_job_.get(), drain_job_.get()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
   jobs_->add_crew("hexad-slabs", {slab_job_.get()});
   jobs_->add_crew("hexad-return", {return_job_.get()});

@@ -50,6 +50,7 @@
 #include "core/jobs/close_job.h"
 #include "core/jobs/damage_job.h"
 #include "core/jobs/deletion_job.h"
+#include "core/jobs/drain_job.h"
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
 #include "core/jobs/return_job.h"
@@ -413,6 +414,14 @@ class Engine : public InternalCommits {
   void show_return(const Member& member, DeviceStatus& device, StoreStatus& status);
   bool outlast_look();
 
+  // engine_lost.cc
+  void make_drain_job();
+  std::vector<DeviceId> lost_devices() const;
+  Result<DrainJob::Attempt> drain_lost(DeviceId id);
+  Result<bool> end_drain_of_returned(DeviceId id);
+  // Of a member that is not used.
+  void show_drain(DeviceId id, DeviceStatus& device, StoreStatus& status);
+
   // engine_replace.cc
   struct Former;
   Result<DeviceId> replace_fast(const Replacement& replacement);
@@ -428,6 +437,9 @@ class Engine : public InternalCommits {
   Status still_open() const;
   Status may_add(const std::string& path, const alloc::Root& root) const;
   Status may_drain(DeviceId id) const;
+  // Under return_mutex_.
+  Status drain_locked(DeviceId id);
+  Status undrain_locked(DeviceId id);
   Status check_empty(DeviceId id);
   Status write_draining(DeviceId id, bool draining);
 
@@ -538,6 +550,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<CleanJob> clean_job_;
   std::unique_ptr<SlabJob> slab_job_;
   std::unique_ptr<ReturnJob> return_job_;
+  std::unique_ptr<DrainJob> drain_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;

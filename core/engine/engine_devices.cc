@@ -159,13 +159,21 @@ Status Engine::may_drain(DeviceId id) const {
     const Space::Slabs slabs = parts_.space->slabs(member->id);
     free += slabs.total - slabs.used;
   }
+  std::uint64_t others_need = 0;  // what is to be moved off them still
+  for (const Member* member :
+       others(members, id, [&](const Member& member) { return members.is_draining(member.id); })) {
+    others_need += parts_.space->slots_on(member->id);
+  }
   const std::uint64_t needed = parts_.space->slots_on(id);
-  if (free >= needed) return {};
+  if (free >= needed + others_need) return {};
   const std::uint64_t slab = std::uint64_t{parts_.space->slab_units()} * shape().unit;
   return Error{ErrorCode::kNoSpace,
                "zones use " + count_of(needed, "slab") + " (" + format_size(needed * slab) +
                    ") of " + describe_device(id) + ", and the other devices have " +
-                   std::to_string(free) + " left (" + format_size(free * slab) + ")",
+                   std::to_string(free) + " left (" + format_size(free * slab) + ")" +
+                   (others_need > 0 ? ", of which devices that are drained already need " +
+                                          std::to_string(others_need)
+                                    : ""),
                "Add a device first: hexad device add POOL PATH."};
 }
 
@@ -177,8 +185,13 @@ Status Engine::drain_device(DeviceId id) {
   if (parts_.members->find(id)->role != alloc::DeviceRole::kData) {
     return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is no data device", ""};
   }
+  drain_job_->note_asked_to_drain(id);
   if (parts_.members->is_draining(id)) return {};
   HEXAD_TRY(may_drain(id));
+  return drain_locked(id);
+}
+
+Status Engine::drain_locked(DeviceId id) {
   {
     const io::Lock no_zones(zone_mutex_);  // AD4: none that is being made has a slab there
     HEXAD_TRY(write_draining(id, true));
@@ -191,7 +204,11 @@ Status Engine::undrain_device(DeviceId id) {
   HEXAD_TRY(writable());
   const io::Lock one(return_mutex_);
   HEXAD_TRY(check_has(id));
-  if (!parts_.members->is_draining(id)) return {};
+  drain_job_->note_asked_to_end(id);
+  return parts_.members->is_draining(id) ? undrain_locked(id) : Status();
+}
+
+Status Engine::undrain_locked(DeviceId id) {
   HEXAD_TRY(write_draining(id, false));
   space().learn_devices();
   want_moves();

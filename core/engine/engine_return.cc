@@ -119,7 +119,7 @@ Status Engine::clear_device_errors(const std::vector<DeviceId>& devices) {
 
 std::string Engine::describe_device(DeviceId id) const {
   const Member& member = *parts_.members->find(id);
-  return "device " + std::to_string(id) + " (" + member.path + ")";
+  return "device " + std::to_string(id) + (member.path.empty() ? "" : " (" + member.path + ")");
 }
 
 void Engine::note_not_taken_in(DeviceId id, const Error& why) {

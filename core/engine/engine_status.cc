@@ -181,7 +181,10 @@ StoreStatus Engine::status() {
       status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path + ") " +
                                 text + ": it is left behind with what is in flight");
     }
-    if (!parts_.members->is_usable(i)) show_return(member, device, status);
+    if (!parts_.members->is_usable(i)) {
+      show_return(member, device, status);
+      show_drain(member.id, device, status);
+    }
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
       status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");
@@ -274,6 +277,8 @@ std::vector<EffectiveOption> Engine::effective_options() const {
           std::string(to_string(given.hedged_reads)));
   runtime("device_patience", given.device_patience, defaults.device_patience,
           std::to_string(given.device_patience) + " s");
+  runtime("drain_lost_after", given.drain_lost_after, defaults.drain_lost_after,
+          std::to_string(given.drain_lost_after) + " s");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

@@ -224,7 +224,9 @@ def open(
     hedged_reads ("off"; "budgeted": where a device takes longer than for 995 of 1,000 reads, others
     are asked, too, for at most one read in 50; "always": with every read),
     device_patience (seconds after which commits go on without a device that does not answer, 1 to
-    3600; 0: they wait for it), preset.
+    3600; 0: they wait for it), drain_lost_after (seconds, 10 or more, after which what a lost device held
+    is built again on the others, where these are as many as the profile needs and have room; 0:
+    only by drain_device()), preset.
     doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.

@@ -193,6 +193,8 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"hedged_reads", word(options.hedged_reads, "hedged_reads", &parse_hedged_reads)},
       {"device_patience",
        [&](nb::handle value) { options.device_patience = to_number(value, "device_patience"); }},
+      {"drain_lost_after",
+       [&](nb::handle value) { options.drain_lost_after = to_number(value, "drain_lost_after"); }},
   };
   set_options(setters, given);
   return options;

@@ -198,6 +198,19 @@ def test_what_went_wrong_with_a_device_is_counted_although_it_was_made_good(pool
         assert f"device {bad[0]} " in text and "checksum error" in text
 
 
+def test_whoever_wants_what_a_lost_device_held_built_again_names_a_time(pool):
+    with hexad.open(pool, drain_lost_after=600) as store:
+        assert store.effective_options()["drain_lost_after"] == ("600 s", "given")
+    with hexad.open(pool) as store:
+        assert store.effective_options()["drain_lost_after"] == ("0 s", "default")
+    with pytest.raises(hexad.InvalidArgumentError, match="drain_lost_after is 400000000 s"):
+        hexad.open(pool, drain_lost_after=400_000_000)
+    with pytest.raises(hexad.InvalidArgumentError, match="it is 10 to"):
+        hexad.open(pool, drain_lost_after=9)
+    with pytest.raises(TypeError, match="drain_lost_after"):
+        hexad.open(pool, drain_lost_after="ten minutes")
+
+
 def rebuilt(pool, replace, **more):
     """What is missing when the pool opens with the new device, and the report of giving it back."""
     with hexad.open(pool, replace=replace, catch_up="asked", **more) as store:
