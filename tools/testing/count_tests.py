@@ -56,7 +56,7 @@ def main():
                 kind = event.get("configured", {}).get("targetKind", "")
                 if kind.endswith("_test rule"):
                     tests.add(event["id"]["targetConfigured"]["label"])
-            if "testResult" in event["id"]:
+            if "testResult" in event["id"] and "testResult" in event:  # not one that was interrupted
                 where = event["id"]["testResult"]
                 key = where["label"], where.get("run", 1), where.get("shard", 1)
                 ok = event["testResult"].get("status") == "PASSED"
