@@ -23,7 +23,9 @@ namespace {
 // What the handler reads.
 struct Watched {
   std::string path;  // as the kernel says it
-  std::string meaning;
+  // What is said, whole: several threads may meet a cut file at once, and one write of a line is
+  // not torn by another.
+  std::string line;
 
   bool operator==(const Watched&) const = default;
 };
@@ -48,7 +50,6 @@ void write_all(const char* text, std::size_t size) {
     size -= static_cast<std::size_t>(done);
   }
 }
-void write_text(const char* text) { write_all(text, std::strlen(text)); }
 
 // Takes hexadecimal digits off the front.
 std::uintptr_t take_hex(const char*& at) {
@@ -118,11 +119,7 @@ const Watched* find_at(std::uintptr_t address) {
 void on_bus_error(int number, siginfo_t* info, void* context) {
   const int errno_before = errno;
   if (const Watched* one = find_at(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
-    write_text("hexad: bus error (SIGBUS) in a map of ");
-    write_all(one->path.c_str(), one->path.size());
-    write_text(": ");
-    write_all(one->meaning.c_str(), one->meaning.size());
-    write_text("\n");
+    write_all(one->line.c_str(), one->line.size());
   }
   errno = errno_before;
   if ((before_us.sa_flags & SA_SIGINFO) != 0) {
@@ -178,7 +175,9 @@ Result<BusErrorWatch> BusErrorWatch::start(const std::string& path, const std::s
   std::error_code none;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, none);
   const std::lock_guard<std::mutex> lock(installing);
-  const Watched* one = keep({none ? path : real.string(), meaning});
+  const std::string there = none ? path : real.string();
+  const Watched* one =
+      keep({there, "hexad: bus error (SIGBUS) in a map of " + there + ": " + meaning + "\n"});
   const auto place = std::find_if(watched.begin(), watched.end(), [](const auto& each) {
     return each.load(std::memory_order_relaxed) == nullptr;
   });
