@@ -2,8 +2,9 @@
 """Verbs that take devices in and out, or give them what they lack, killed at moments all over their work.
 
 Whatever the moment: all objects are there as they were, the same verb goes on, and then the pool has all its
-redundancy, which two devices that are taken away show. The moments follow from seeds, as in
-tests/base/campaign.h: HEXAD_SEED picks others, and with HEXAD_THOROUGH there are 50 of each verb."""
+redundancy, which two devices that are taken away show. The moments are parts of the time that the verb takes
+here, and follow from seeds, as in tests/base/campaign.h: HEXAD_SEED picks others, and with HEXAD_THOROUGH there
+are 50 of each verb."""
 
 import filecmp
 import os

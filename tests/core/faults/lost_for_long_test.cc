@@ -6,6 +6,7 @@
 #include <string>
 
 #include "alloc/device_layout.h"
+#include "tests/core/faults/awaited.h"
 #include "tests/core/faults/churned_world.h"
 #include "tests/core/noise.h"
 
@@ -28,11 +29,7 @@ RuntimeOptions for_long(Returns returns) {
 struct World : ChurnedWorld {
   void wait(io::Nanos time) { system.executor().sleep_for(time); }
   bool await(io::Nanos limit, const std::function<bool()>& ready) {
-    for (io::Nanos waited = 0; !ready(); waited += kSecond) {
-      if (waited >= limit) return false;
-      wait(kSecond);
-    }
-    return true;
+    return testing::await(system, limit, ready);
   }
   void lose(Store& store) {
     system.disk(kLost).vanish();

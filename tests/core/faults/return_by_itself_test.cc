@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/base/thinned.h"
+#include "tests/core/faults/awaited.h"
 #include "tests/core/faults/leaving_world.h"
 
 namespace hexad::testing {
@@ -31,11 +32,7 @@ RuntimeOptions options() {
 struct World : LeavingWorld {
   void wait(io::Nanos time) { system.executor().sleep_for(time); }
   bool await(io::Nanos limit, const std::function<bool()>& ready) {
-    for (io::Nanos waited = 0; !ready(); waited += kSecond) {
-      if (waited >= limit) return false;
-      wait(kSecond);
-    }
-    return true;
+    return testing::await(system, limit, ready);
   }
   void await_back(Store& store, io::Nanos limit = kMinute) {
     const bool back = await(limit, [&] {
