@@ -485,6 +485,10 @@ struct FsckReport {
   // Of all devices' labels and roots, how many copies are damaged or out of date; each of them is a
   // finding, and those that were repaired count.
   std::uint64_t bad_header_slots = 0;
+  // Deep, of a store that is open for reading: cells of the last commits that are not whole, as a
+  // crash leaves them. No findings: the other cells make up for them, and the next opening for
+  // writing writes them again.
+  std::uint64_t torn_cells = 0;
   bool complete = true;  // false: FsckOptions::progress ended it before it was through
   // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }

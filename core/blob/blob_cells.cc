@@ -218,9 +218,11 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
       counters_.add(CounterId::kReadErrors);
       cells.problems.push_back(subject + ": " + request.status.error().message);
     } else if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
-      counters_.add(CounterId::kChecksumErrors);
-      // Recovery looks at cells that a crash may have kept from being written: no device's fault.
-      if (wait == Wait::kBounded) request.device->note_mismatch();
+      // Recovery looks at cells that a crash may have kept from being written: that is no error.
+      if (wait == Wait::kBounded) {
+        counters_.add(CounterId::kChecksumErrors);
+        request.device->note_mismatch();
+      }
       cells.problems.push_back(subject + " does not match its checksum");
     } else {
       cells.good.add(role);

@@ -17,13 +17,14 @@ std::string describe(const alloc::Extent& pack) {
 
 FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
                      const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
-                     FsckMoment moment)
+                     const TornCells& torn, FsckMoment moment)
     : options_(options),
       shape_(shape),
       reader_(reader),
       stripe_check_(shape, codec, reader),
       pack_checker_(packs),
       log_blobs_(log_blobs),
+      torn_(torn),
       moment_(std::move(moment)) {
   for (const auto& [id, zone] : moment_.zones()) {
     for (const alloc::PackStripe& pack : zone.packs) {
@@ -247,7 +248,9 @@ Status FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack)
   report.bytes_checked += checked->checked;
   for (const std::uint32_t role : checked->silent) ++silent[checked->places[role].id];
   const PackVerdict& verdict = checked->verdict;
-  if (!verdict.whole || !checked->bad.empty()) {
+  if (verdict.whole && torn_.explain(where, checked->bad)) {
+    report.torn_cells += checked->bad.size();
+  } else if (!verdict.whole || !checked->bad.empty()) {
     const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
     find(describe(where), checked->problems, repaired);
   }
@@ -342,6 +345,10 @@ Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
   HEXAD_TRY_ASSIGN(const CheckedStripe checked, stripe_check_.check(blob, options_.repair));
   report.bytes_checked += checked.checked;
   for (const DeviceId device : checked.silent) ++silent[device];
+  if (torn_.explain(blob.where, checked.bad)) {
+    report.torn_cells += checked.bad.size();
+    return {};
+  }
   for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
   // What could not be put right is read as a user would, whose reads note damage, and heal what
   // they can; those of pack stripes are read in check_tenants().

@@ -8,7 +8,9 @@
 //   F3  every live unit belongs to a blob or to a pack stripe
 //   F4  every page belongs to an object, or to a writer that has not published
 //   F5  a pack stripe has as many live bytes as blobs in it have together
-//   F6  deep: every cell verifies; re-encoding the data gives the parity
+//   F6  deep: every cell verifies, but for those that a crash has torn and that the next opening
+//   for
+//       writing heals (R8); re-encoding the data gives the parity
 //   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
 //   F8  the totals of a collection are the number and the sizes of its objects
 //   F9  runs and manifest are in live units of their own; deep: every run verifies
@@ -44,6 +46,7 @@
 #include "core/blob/pack_check.h"
 #include "core/check/fsck_moment.h"
 #include "core/check/stripe_check.h"
+#include "core/check/torn_cells.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
@@ -55,9 +58,10 @@ class FsckCheck {
  public:
   // All that are references outlive it. Memory: the moment, an entry per private stripe, shared
   // blob, layer of omaps and forward key; deep, one per packed blob.
+  // `torn`: no findings where nothing else is wrong with their stripes (F6).
   FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
             const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
-            FsckMoment moment);
+            const TornCells& torn, FsckMoment moment);
 
   FsckReport report;
   // Devices that do not answer; deep: how many cells on them were not looked at for that.
@@ -155,6 +159,7 @@ class FsckCheck {
   const StripeCheck stripe_check_;
   const PackChecker& pack_checker_;
   const LogBlobs& log_blobs_;
+  const TornCells& torn_;
   const FsckMoment moment_;
   struct Totals {
     CollectionTotals recorded;

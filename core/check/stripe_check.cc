@@ -43,6 +43,7 @@ Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
     return checked;
   }
   if (!bad.empty()) {
+    checked.bad = bad;
     checked.problems.push_back(join(cells.problems));
     if (!repair) return checked;
     // It offers every cell to the map, which writes it back.

@@ -11,13 +11,15 @@
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "ec/codec.h"
+#include "ec/shard_set.h"
 
 namespace hexad::core {
 
 struct CheckedStripe {
   std::vector<std::string> problems;  // for people; cells on devices that are away are none
   bool repaired = false;              // all of them are over
-  std::uint64_t checked = 0;          // bytes that were read and fit their checksums
+  ec::ShardSet bad;           // cells that are the only problem, and that the others make up for
+  std::uint64_t checked = 0;  // bytes that were read and fit their checksums
   // Devices that do not answer: their cells were not looked at.
   std::vector<DeviceId> silent;
 };

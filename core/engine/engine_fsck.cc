@@ -212,7 +212,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   const PackChecker packs(*parts_.shape, *parts_.codec, *parts_.space, parts_.system->queue(),
                           *parts_.counters);
   FsckCheck check(options, *parts_.shape, *parts_.codec, *reader_, packs, *parts_.log_blobs,
-                  std::move(start.moment));
+                  parts_.torn, std::move(start.moment));
   const Status looked = look_over(options, start, check);
   if (!looked.ok() && check.report.complete) return looked.error();
   return std::move(check.report);

@@ -424,6 +424,14 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
       if (replaced.device == nullptr) parts.space->lack_everything(member.id);
       for (const alloc::Extent& extent : copy.unread) parts.space->lack(member.id, extent);
     }
+  } else {
+    HEXAD_TRY_ASSIGN(parts.torn, recovery.find_torn(recovered.wounded));
+    if (parts.torn.count() > 0) {
+      parts.notes.push_back("recovery: " + std::to_string(parts.torn.count()) +
+                            " cells of the last commits are not whole, as a crash leaves them; the "
+                            "others make up for them, and the next opening for writing writes them "
+                            "again");
+    }
   }
   return {};
 }

@@ -122,12 +122,12 @@ Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>&
         if (cells.good.size() + unread.size() < shape_.k()) return false;
         if (cells.good.size() < shape_.k()) return unknown_end(lsn, unread);
       }
-      bool live_cell_bad = false;
+      ec::ShardSet not_good;
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-        if (!cells.good.contains(role) && members_.usable(cells.places[role].id))
-          live_cell_bad = true;
+        const bool live = members_.usable(cells.places[role].id);
+        if (live && !cells.good.contains(role)) not_good.add(role);
       }
-      if (live_cell_bad) found.push_back({stripe});
+      if (!not_good.empty()) found.push_back({stripe, not_good});
     }
   }
   wounded.insert(wounded.end(), found.begin(), found.end());
@@ -275,6 +275,26 @@ Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& woun
     }
   }
   return failed;
+}
+
+Result<TornCells> Recovery::find_torn(const std::vector<WoundedStripe>& wounded) const {
+  TornCells torn;
+  for (const auto& [proof, not_good] : wounded) {
+    HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, space_.locate(proof.where));
+    AlignedBuffer bytes(proof.cell_bytes);
+    ec::ShardSet cells;
+    for (const std::uint32_t role : not_good) {
+      const CellPlace& place = places[role];
+      if (!place.readable) continue;
+      const Status read = place.device->read(place.offset, bytes.bytes());
+      if (!read.ok() && read.error().code == ErrorCode::kFenced) return read.error();
+      const bool is_torn =
+          read.ok() && checksum(shape_.record.checksum, bytes.bytes()) != proof.cell_sums[role];
+      if (is_torn) cells.add(role);
+    }
+    if (!cells.empty()) torn.add(proof.where, cells);
+  }
+  return torn;
 }
 
 }  // namespace hexad::core

@@ -9,20 +9,23 @@
 #include "alloc/root.h"
 #include "base/error.h"
 #include "core/blob/blob_read.h"
+#include "core/check/torn_cells.h"
 #include "core/metadata/metadata.h"
 #include "core/record/log_record.h"
 #include "core/record/shape.h"
 #include "core/space/members.h"
 #include "core/space/space.h"
 #include "core/stats/counters.h"
+#include "ec/shard_set.h"
 #include "kv/index.h"
 #include "kv/log/log_scan.h"
 
 namespace hexad::core {
 
-// A stripe of the kept tail with cells that are not good.
+// A stripe of the kept tail with cells that are not good, on devices that are in use.
 struct WoundedStripe {
   StripeProof proof;
+  ec::ShardSet not_good;
 };
 
 struct Recovered {
@@ -57,6 +60,10 @@ class Recovery {
   // Brings every kept stripe to all its live cells (R8). Devices that fail are returned. Errors:
   // kUnavailable (a stripe has lost cells since it was proved); what a write was refused with.
   Result<std::set<DeviceId>> heal(const std::vector<WoundedStripe>& wounded);
+
+  // For reading, instead, after run(): which of their cells heal() would write. A cell that its
+  // device does not give is not among them. Cost: reads each once. Errors: kFenced.
+  Result<TornCells> find_torn(const std::vector<WoundedStripe>& wounded) const;
 
   // After run(), of devices that leave with this opening: what LSNs above `above` wrote was never
   // proved there, so it counts as missing. `scan`: of what run() has kept.

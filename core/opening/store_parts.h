@@ -15,6 +15,7 @@
 #include "core/api/types.h"
 #include "core/blob/blob_read.h"
 #include "core/cache/read_cache.h"
+#include "core/check/torn_cells.h"
 #include "core/metadata/metadata.h"
 #include "core/record/device_record.h"
 #include "core/record/shape.h"
@@ -77,6 +78,7 @@ struct StoreParts {
   // Labels of which a copy was bad when it was opened for writing. A root that a crash has torn is
   // news for nobody.
   std::vector<Finding> mended;
+  TornCells torn;  // empty when it was opened for writing, which has healed them
 };
 
 }  // namespace hexad::core

@@ -114,7 +114,9 @@ class Store(DevicesAsync):
     def fsck(self, *, deep: bool = False, repair: bool = False) -> dict[str, Any]:
         """errors (findings not repaired), findings[] of subject, problem, repaired;
         objects_checked, stripes_checked, bytes_checked, bad_header_slots (copies of labels and
-        roots that were damaged or out of date).
+        roots that were damaged or out of date), torn_cells (deep, of a store that is open for reading:
+        cells of the last commits that a crash has left, and that the next opening for writing writes
+        again; no errors).
 
         deep: reads every byte, checks every checksum and all parity. repair: puts right what can be.
         ClosedError when the store is closed, or opened for writing, meanwhile.

@@ -316,6 +316,7 @@ nb::dict to_dict(const FsckReport& report) {
   result["stripes_checked"] = report.stripes_checked;
   result["bytes_checked"] = report.bytes_checked;
   result["bad_header_slots"] = report.bad_header_slots;
+  result["torn_cells"] = report.torn_cells;
   result["findings"] = to_list(report.findings);
   return result;
 }

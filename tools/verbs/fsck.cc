@@ -21,6 +21,7 @@ Json as_json(const FsckReport& report, const Missing& missing) {
               {"stripes_checked", report.stripes_checked},
               {"bytes_checked", report.bytes_checked},
               {"bad_header_slots", report.bad_header_slots},
+              {"torn_cells", report.torn_cells},
               {"complete", report.complete},
               {"missing_devices", missing.devices}};
 }
@@ -31,6 +32,13 @@ void print(Output& out, const FsckReport& report) {
                        report.objects_checked, report.stripes_checked,
                        format_size(report.bytes_checked),
                        report.complete ? "" : ", and then it was interrupted"));
+  if (report.torn_cells > 0) {
+    out.note(
+        fmt::format("{} cells of the last commits are not whole, as a crash leaves them, and the "
+                    "others make up "
+                    "for them: the next command that writes to the pool writes them again",
+                    report.torn_cells));
+  }
 }
 
 class Fsck final : public Verb {

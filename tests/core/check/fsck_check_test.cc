@@ -15,6 +15,8 @@
 namespace hexad::core {
 namespace {
 
+const TornCells kNoneTorn;
+
 using Catch::Contains;
 
 // A space with blobs whose cells are on the devices.
@@ -101,7 +103,7 @@ struct Fixture : testing::SpaceWorld {
 
   std::vector<Finding> check(const std::vector<std::pair<std::string, Blob>>& blobs,
                              const FsckOptions& options = {}) {
-    FsckCheck check(options, shape, *codec, *reader, *packs, log_blobs,
+    FsckCheck check(options, shape, *codec, *reader, *packs, log_blobs, kNoneTorn,
                     FsckMoment(*space, log_blobs));
     for (const auto& [owner, blob] : blobs) REQUIRE(check.check_extents(owner, shown(blob)).ok());
     check.check_leaks();
@@ -174,7 +176,7 @@ TEST_CASE("fsck_check: F2 no unit belongs to two blobs, however they overlap") {
         other.where.unit = unit;
         other.where.units = units;
         const bool meet = unit < blob.where.end() && unit + units > blob.where.unit;
-        FsckCheck check(kShallow, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+        FsckCheck check(kShallow, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                         FsckMoment(*f.space, f.log_blobs));
         REQUIRE(check.check_extents("one", Fixture::shown(first ? other : blob)).ok());
         REQUIRE(check.check_extents("two", Fixture::shown(first ? blob : other)).ok());
@@ -210,7 +212,7 @@ TEST_CASE("fsck_check: F2 a packed blob lies in a pack stripe, inside of its cel
   Blob blob = f.log_blobs.resolve(packed[0]);
   REQUIRE(blob.placement == Placement::kPacked);
   const auto problem_of = [&](const Blob& one) {
-    FsckCheck check(kShallow, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+    FsckCheck check(kShallow, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                     FsckMoment(*f.space, f.log_blobs));
     REQUIRE(check.check_extents("a", Fixture::shown(one)).ok());
     return check.report.findings.empty() ? "" : check.report.findings[0].problem;
@@ -242,7 +244,7 @@ TEST_CASE(
   // Both in one list; `keys`: forward keys that there are.
   const auto findings = [&](const Blob& a, const Blob& b, const std::vector<std::string>& keys,
                             const FsckOptions& options) {
-    FsckCheck check(options, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+    FsckCheck check(options, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                     FsckMoment(*f.space, f.log_blobs));
     for (const std::string& key : keys) check.note_forward(key);
     ExtentList extents = Fixture::shown(a);
@@ -482,7 +484,7 @@ TEST_CASE("fsck_check: F11: a shared blob has one place, and as many owners as s
   Blob blob = f.private_blob(30'000);
   blob.share = 9;
   const auto findings = [&](std::uint64_t lists, std::uint64_t recorded) {
-    FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+    FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                     FsckMoment(*f.space, f.log_blobs));
     for (std::uint64_t i = 0; i < lists; ++i) {
       REQUIRE(check.check_extents("owner", Fixture::shown(blob)).ok());
@@ -503,7 +505,7 @@ TEST_CASE("fsck_check: F11: a shared blob has one place, and as many owners as s
 
   Blob elsewhere = f.private_blob(30'000);
   elsewhere.share = 9;
-  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                   FsckMoment(*f.space, f.log_blobs));
   REQUIRE(check.check_extents("a", Fixture::shown(blob)).ok());
   REQUIRE(check.check_extents("b", Fixture::shown(elsewhere)).ok());
@@ -513,7 +515,7 @@ TEST_CASE("fsck_check: F11: a shared blob has one place, and as many owners as s
 
 TEST_CASE("fsck_check: F11: a layer of omaps has as many owners as objects list it") {
   Fixture f;
-  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, kNoneTorn,
                   FsckMoment(*f.space, f.log_blobs));
   check.count_layers({5, 6, 7});
   check.count_layers({5, 6});

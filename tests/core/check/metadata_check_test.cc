@@ -14,6 +14,8 @@
 namespace hexad::core {
 namespace {
 
+const TornCells kNoneTorn;
+
 using Catch::Contains;
 using Keys = std::vector<std::pair<std::string, std::string>>;
 
@@ -22,7 +24,8 @@ struct Fixture : testing::SpaceWorld {
   std::vector<std::string> look_at(const Keys& keys) {
     const BlobReader reader(shape, *codec, compressor, *space, system.queue(), counters, log_blobs);
     const PackChecker packs(shape, *codec, *space, system.queue(), counters);
-    FsckCheck check({}, shape, *codec, reader, packs, log_blobs, FsckMoment(*space, log_blobs));
+    FsckCheck check({}, shape, *codec, reader, packs, log_blobs, kNoneTorn,
+                    FsckMoment(*space, log_blobs));
     MetadataCheck metadata(check, shape.record);
     for (const auto& [key, value] : keys) REQUIRE(metadata.look_at(key, value).ok());
     metadata.find_strays();

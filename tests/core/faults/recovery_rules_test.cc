@@ -1,5 +1,6 @@
 // The rules of checkpoints and recovery (doc/testing.md#mutations): what a crash leaves of the tail
 // and of the log, and what an opening makes of it.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tests/core/rules_world.h"
+#include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 namespace {
@@ -228,6 +230,62 @@ TEST_CASE("rules: R7 R8 a tail with k good cells is kept, and whole after openin
     if (const std::string found = findings(store); !found.empty()) return found;
     return text(store, "tail") == noise(kLarge, 2) ? "" : "tail";
   }) == "");
+}
+
+// In stripes of their own, and in those of many small objects.
+TEST_CASE("rules: R8 who only reads finds no damage in a tail that is not whole, and leaves it") {
+  for (const std::size_t size : {kLarge, std::size_t{3000}}) {
+    CAPTURE(size);
+    World world;
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      lose_two_cells(world);
+      Transaction t;
+      for (int i = 0; i < 40; ++i) {
+        t.put(kDefaultCollection, "tail" + std::to_string(i), noise(size, i));
+      }
+      const bool good = store.commit(std::move(t)).ok();
+      world.power_cut();
+      return good ? "" : "commit";
+    }) == "");
+    RuntimeOptions reading;
+    reading.access = Access::kReadOnly;
+    for (int time = 0; time < 2; ++time) {
+      REQUIRE(world.with_store(
+                  [&](Store& store) -> std::string {
+                    if (counter(store, "checksum_errors") > 0) return "counted as errors";
+                    const Result<FsckReport> report = store.fsck({.deep = true});
+                    if (!report.ok()) return report.error().to_string();
+                    if (!report->findings.empty()) return report->findings[0].problem;
+                    if (report->torn_cells != 2) return std::to_string(report->torn_cells);
+                    for (int i = 0; i < 40; ++i) {
+                      const std::string name = "tail" + std::to_string(i);
+                      if (text(store, name) != noise(size, i)) return name;
+                    }
+                    const std::vector<std::string> notes = store.status().notes;
+                    const bool told = std::any_of(notes.begin(), notes.end(), [](const auto& one) {
+                      return one.find("2 cells of the last commits") != std::string::npos;
+                    });
+                    return told ? "" : "nobody is told";
+                  },
+                  reading) == "");
+    }
+    // What is not for a crash is told.
+    REQUIRE(world.with_store(
+                [&](Store& store) -> std::string {
+                  world.hook([](const SimOp& op) -> std::optional<FaultKind> {
+                    if (op.disk != "dev3" || op.op != io::IoOp::kRead) return std::nullopt;
+                    return FaultKind::kDeviceError;
+                  });
+                  const bool told = !findings(store).empty();
+                  world.hook(nullptr);
+                  return told ? "" : "a device that gives errors is not told of";
+                },
+                reading) == "");
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      if (const std::string found = findings(store); !found.empty()) return found;
+      return counter(store, "cells_healed") == 2 ? "" : "not healed";
+    }) == "");
+  }
 }
 
 TEST_CASE("rules: R8 what was healed stays healed when the power fails after opening") {

@@ -274,6 +274,45 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
   }
 }
 
+TEST_CASE("recovery: for reading, it says which cells a crash has torn, and changes nothing") {
+  for (std::uint32_t roles = 1; roles < 64; ++roles) {
+    if (__builtin_popcount(roles) > 2) continue;
+    CAPTURE(roles);
+    Fixture f;
+    f.write_first();
+    const StripeProof victim = f.new_stripe();
+    const StripeProof sound = f.new_stripe(1);
+    f.write(f.record_of("b", {victim, sound}), 1);
+    f.damage(victim, roles);
+    const std::map<DeviceId, Bytes> torn = f.cells_of(victim);
+    const std::vector<CellPlace> places = f.written->locate(victim.where).value();
+
+    const Recovered found = f.run();
+    REQUIRE(found.wounded.size() == 1);
+    CHECK(found.wounded[0].not_good == ec::ShardSet::from_bits(roles));
+    // A device that gives an error instead is to be told of.
+    const std::uint32_t first = *found.wounded[0].not_good.begin();
+    bool fails = roles % 2 == 1;
+    f.device(places[first].id).fails = [&](const io::IoRequest& request) {
+      return fails && request.op == io::IoOp::kRead;
+    };
+    const Result<TornCells> cells = f.recovery->find_torn(found.wounded);
+    fails = false;
+    REQUIRE(cells.ok());
+    ec::ShardSet expected = ec::ShardSet::from_bits(roles);
+    if (roles % 2 == 1) expected.remove(first);
+    CHECK(cells->count() == expected.size());
+    CHECK(cells->explain(victim.where, expected) == !expected.empty());
+    CHECK_FALSE(cells->explain(victim.where, {}));
+    for (std::uint32_t role = 0; role < 6; ++role) {
+      CHECK(cells->explain(victim.where, {role}) == expected.contains(role));
+      CHECK_FALSE(cells->explain(sound.where, {role}));
+    }
+    CHECK(f.cells_of(victim) == torn);
+    CHECK(f.counted(CounterId::kChecksumErrors) == 0);
+  }
+}
+
 // R7. A crash leaves bytes of some kind wherever it cuts a write: what gives an error may have been
 // whole, and acknowledged.
 TEST_CASE("recovery: cells that give read errors are not taken for ones that were not written") {
