@@ -85,7 +85,11 @@ Status Engine::start() {
   parts_.resident->take_room();  // what a crash has left takes room of the index
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
-  HEXAD_TRY(take_in_returned());
+  {
+    // Jobs run by now, and one of them drains what is away.
+    const io::Lock one(return_mutex_);
+    HEXAD_TRY(take_in_returned());
+  }
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
   start_catch_up();
