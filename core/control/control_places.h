@@ -10,9 +10,8 @@
 
 namespace hexad::core {
 
-// The best first: beside the index, where whoever may open the store can look; then, for what has
-// no fast directory, or one that takes no socket, what the users' processes share, under the name
-// of the store.
+// The best first: beside the index, where whoever may open the store can look; then what the users'
+// processes share, under the name of the store.
 std::vector<std::string> control_directories(const std::vector<std::string>& fast_directories,
                                              const Uuid& store, const std::vector<unsigned>& users);
 

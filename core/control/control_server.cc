@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/refused_memory.h"
+#include "core/control/control_places.h"
 
 namespace hexad::core {
 
@@ -51,15 +52,33 @@ Status ControlServer::start(const std::vector<std::string>& directories) {
                   "a question has more than " + std::to_string(limits.question) + " bytes", ""});
   refusals.stranger = reply(Error{ErrorCode::kInvalidArgument,
                                   "only the user who has the store open, and root, may ask", ""});
-  HEXAD_TRY_ASSIGN(service_,
-                   io::serve_lines(
-                       directories, executor_,
-                       [this](const std::string& line, std::shared_ptr<io::LineAnswer> answer) {
-                         hear(line, std::move(answer));
-                       },
-                       std::move(refusals), limits));
+  // Beside the index, and in what the users' processes share: the fast device may be removed, or
+  // replaced, and then others look for the socket elsewhere.
+  std::vector<std::string> beside;
+  std::vector<std::string> shared;
+  for (const std::string& directory : directories) {
+    (user_of_place(directory).has_value() ? shared : beside).push_back(directory);
+  }
+  Error refused;
+  for (const std::vector<std::string>& places : {beside, shared}) {
+    if (places.empty()) continue;
+    Result<std::unique_ptr<io::LineService>> service = io::serve_lines(
+        places, executor_,
+        [this](const std::string& line, std::shared_ptr<io::LineAnswer> answer) {
+          hear(line, std::move(answer));
+        },
+        refusals, limits);
+    if (service.ok()) {
+      services_.push_back(std::move(service).value());
+    } else if (refused.message.empty()) {
+      refused = service.error();
+    } else {
+      refused.message += "; " + service.error().message;
+    }
+  }
+  if (services_.empty()) return refused;
   const io::Lock lock(mutex_);
-  path_ = service_->path();
+  path_ = services_.front()->path();
   return {};
 }
 
@@ -81,7 +100,7 @@ void ControlServer::stop() {
     changed_.notify_all();
   }
   scrub_.end();
-  if (service_ != nullptr) service_->stop();
+  for (const std::unique_ptr<io::LineService>& service : services_) service->stop();
 }
 
 std::string ControlServer::reply(const Result<std::string>& result) const {

@@ -67,6 +67,8 @@ class ControlServer {
   ~ControlServer();
 
   // Precondition: the store's lock is held for writing. Once. Errors: those of io::serve_lines();
+  // `directories`: as control_directories() has them; serves beside the index and in the shared
+  // ones, where each is possible, one will do.
   // the system refuses a thread.
   Status start(const std::vector<std::string>& directories);
   // Nobody is heard any more, and what goes on ends at its next step. Waits for no device. Any
@@ -103,7 +105,7 @@ class ControlServer {
   std::deque<Question> questions_;  // guarded by mutex_
   std::string path_;                // guarded by mutex_
   std::unique_ptr<io::Thread> answers_;
-  std::unique_ptr<io::LineService> service_;
+  std::vector<std::unique_ptr<io::LineService>> services_;
 };
 
 }  // namespace hexad::core
