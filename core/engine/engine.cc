@@ -170,7 +170,7 @@ void Engine::make_jobs() {
                          want_moves();  // a device that lacks nothing any more takes slabs
                          return settled;
                        },
-                       [this] { return missing_bytes(); }});
+                       [this] { return missing_bytes(); }, [this] { return device_uses(); }});
   clean_job_ = std::make_unique<CleanJob>(
       executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },
                                          [this] { return cleaner_->step(Cleaner::For::kAtRest); }});

@@ -384,6 +384,8 @@ class Engine : public InternalCommits {
   Status settle_whole();
   void keep_device_records();
   // Of a device that is attached: room below it, and headers of its slabs. In a store that serves
+  // How often commits, streams and reads of users have made a device do something.
+  std::uint64_t device_uses() const;
   // under zone_mutex_, up to Checkpointer::begin_return().
   Status prepare_return(DeviceId id);
   Status finish_return();

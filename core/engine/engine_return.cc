@@ -78,6 +78,19 @@ Status Engine::settle_whole() {
   return {};
 }
 
+std::uint64_t Engine::device_uses() const {
+  const Counters& counters = *parts_.counters;
+  std::uint64_t uses = counters.since_open(CounterId::kTransactions) +
+                       counters.since_open(CounterId::kReads) -
+                       counters.since_open(CounterId::kCacheReads);
+  for (const DeviceId id : parts_.members->usable_ids()) {
+    const io::DeviceTraffic& traffic = parts_.members->find(id)->device->traffic();
+    uses += traffic.writes_for[static_cast<std::size_t>(io::IoCause::kUser)].load(
+        std::memory_order_relaxed);
+  }
+  return uses;
+}
+
 Result<CatchUpReport> Engine::catch_up(const CatchUpOptions& options) {
   HEXAD_TRY(writable());
   CatchUpReport report;

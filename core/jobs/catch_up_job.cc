@@ -21,6 +21,7 @@ std::optional<io::Nanos> CatchUpJob::due() {
 
 Result<bool> CatchUpJob::step() {
   const io::Nanos began = clock_.now();
+  const std::uint64_t used_before = work_.used();
   if (anew_.exchange(false, std::memory_order_acq_rel)) pause_ = kFirstPause;
   Result<bool> done = work();
   const io::Nanos now = clock_.now();
@@ -28,7 +29,7 @@ Result<bool> CatchUpJob::step() {
     position_.clear();
     problem_.clear();
   }
-  io::Nanos rest = now - began;
+  io::Nanos rest = work_.used() == used_before ? 0 : now - began;
   if (position_.empty() && work_.wanted()) {
     rest = pause_;
     pause_ = std::min(2 * pause_, kLongestPause);

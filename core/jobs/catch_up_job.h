@@ -1,6 +1,6 @@
 // Gives devices that have come back what was written while they were away: piece by piece, with as
-// long a rest behind each as it took, so that whoever commits has the devices for half of the time
-// at least.
+// long a rest behind each as it took, so that whoever commits or reads has the devices for half of
+// the time at least; without a rest where nobody did meanwhile.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,7 @@ class CatchUpJob : public Job {
     // Behind a pass: has a root say which devices lack nothing any more.
     std::function<Status()> settle;
     std::function<std::uint64_t()> missing;  // bytes
+    std::function<std::uint64_t()> used;     // grows whenever a user makes a device do something
   };
   CatchUpJob(io::Clock& clock, Work work) : clock_(clock), work_(std::move(work)) {}
 

@@ -19,6 +19,8 @@ struct World {
   TestClock clock;
   bool behind = true;
   std::uint64_t missing = 300;
+  std::uint64_t used = 0;
+  bool busy = true;  // somebody commits while a piece is filled
   std::vector<std::string> asked;
   ScrubReport report;
   Status filled;
@@ -30,6 +32,7 @@ struct World {
                     asked.push_back(piece.from);
                     CHECK_FALSE(piece.progress({}));
                     clock.time += 1000;
+                    used += busy ? 1 : 0;
                     HEXAD_TRY(filled);
                     return report;
                   },
@@ -37,7 +40,7 @@ struct World {
                     ++settlements;
                     return settled;
                   },
-                  [this] { return missing; }}};
+                  [this] { return missing; }, [this] { return used; }}};
 };
 
 TEST_CASE("catch-up job: not before it is started, and not when nobody is behind") {
@@ -70,6 +73,21 @@ TEST_CASE("catch-up job: piece by piece, and it rests for as long as a piece too
   w.behind = false;
   CHECK(w.job.due() == std::nullopt);
   CHECK(w.job.progress().total == 0);
+}
+
+TEST_CASE("catch-up job: it does not rest while nobody uses the store") {
+  World w;
+  w.job.start();
+  w.report.next = "there";
+  w.busy = false;
+  CHECK(w.job.step().value());
+  CHECK(w.job.due() == io::Nanos{0});
+  w.used += 5;  // between two pieces: not beside one
+  CHECK(w.job.step().value());
+  CHECK(w.job.due() == io::Nanos{0});
+  w.busy = true;
+  CHECK(w.job.step().value());
+  CHECK(w.job.due() == io::Nanos{1000});
 }
 
 TEST_CASE("catch-up job: what could not be filled is said, and tried again after longer pauses") {
