@@ -296,6 +296,11 @@ Result<DeviceId> Store::add_device(
     const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
   return call(*engine_, [&] { return engine_->add_device(path, {}, progress); });
 }
+Result<DeviceId> Store::add_fast_device(
+    const std::string& directory,
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
+  return call(*engine_, [&] { return engine_->add_fast_device(directory, progress); });
+}
 Status Store::drain_device(DeviceId device) {
   return call(*engine_, [&] { return engine_->drain_device(device); });
 }

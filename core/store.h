@@ -488,6 +488,15 @@ class Store {
   Result<DeviceId> add_device(
       const std::string& path,
       const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
+  // The same of a fast device: `directory` is on it, and is made if it is missing. The log is
+  // copied there from those that have it (at most m+1 fast devices hold a copy; more are spare),
+  // and the index goes to the first directory that the next opening names. Any number of data
+  // devices may be lost meanwhile, as far as the store serves. The pool's description is the
+  // caller's to change. Errors: those of add_device() but for kUnavailable (data devices);
+  // kAlreadyExists also: the directory has an index of another store.
+  Result<DeviceId> add_fast_device(
+      const std::string& directory,
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
   // From now on nothing more is put on the device, and what lies there is moved to others, in the
   // background or by move_slabs(); it serves until that is done. Of one that is lost, what lay
   // there gets room on others, and is built again there from the rest of each stripe, in the
@@ -504,10 +513,12 @@ class Store {
   // returns; again: nothing. Errors: kNotFound, kReadOnly, kClosed, those of checkpoint().
   Status undrain_device(DeviceId device);
   // The device is no device of the store any more, and is wiped where it is attached: its number is
-  // never used again. For one on which nothing lies, drained or not, in whatever state it is.
-  // Durable when it returns.
+  // never used again. For one on which nothing lies, drained or not, in whatever state it is; for a
+  // fast one at any time, since all that is there is on data devices, too. An index there serves
+  // until the store is closed, and the next opening, which is to name another fast directory or
+  // none, does without: so the directory stays until then. Durable when it returns.
   //
-  // Errors: kNotFound, kInvalidArgument (a fast device), kUnavailable (something lies there still,
+  // Errors: kNotFound, kUnavailable (something lies there still,
   // the message says how much; too few other devices are in use), kNoSpace (there would be fewer
   // than k + m devices), kReadOnly, kClosed, those of checkpoint().
   Status remove_device(DeviceId device);

@@ -271,8 +271,13 @@ class RemovalPlan {
   void look_at(const DeviceStatus& device) {
     const std::string id = std::to_string(device.id);
     if (!is_data(device)) {
-      refuse("device " + id + " is a fast one, and no verb removes it",
-             "Leave its directory there.");
+      fast_ = true;
+      add(hints_, "hexad device remove " + pool_ + " " + id +
+                      " does it: log and metadata are on the data devices, too." +
+                      (use_ == StoreUse::kWriter
+                           ? " The process that has the pool may have the index there in its "
+                             "memory: leave the directory until it has closed the pool."
+                           : ""));
     } else if (device.draining) {
       look_at_draining(device);
     } else if (device.state == "ok") {
@@ -302,7 +307,8 @@ class RemovalPlan {
     DeviceAnswer answer = std::move(meanwhile);
     answer.allowed = reasons_.empty();
     if (answer.allowed) {
-      answer.reason = "nothing is left on " + name_devices(ids);
+      answer.reason = fast_ ? "nothing is on " + name_devices(ids) + " that is not on others, too"
+                            : "nothing is left on " + name_devices(ids);
       answer.readable = status.health != Health::kUnavailable;
       answer.writable = answer.readable && status.read_only_reason.empty();
       answer.faults_tolerated = status.faults_tolerated;
@@ -346,6 +352,7 @@ class RemovalPlan {
   const std::string pool_;
   std::string reasons_;
   std::string hints_;
+  bool fast_ = false;  // one of them is
 };
 
 }  // namespace

@@ -42,10 +42,10 @@ enum class StoreUse : std::uint8_t {
 Result<DeviceAnswer> can_offline(const StoreStatus& status, std::span<const DeviceId> ids,
                                  StoreUse use, const std::string& pool = "POOL");
 
-// Answers whether devices may be taken away for good: data devices that have been drained, and on
-// which nothing is left (Store::remove_device()). Then what is said of the store is so with them
-// gone. Else the hint says what has to be done before, and what is said of the store is so while
-// they are just away.
+// Answers whether devices may be taken away for good (Store::remove_device()): fast ones, and data
+// devices that have been drained, on which nothing is left. Then what is said of the store is so
+// with them gone. Else the hint says what has to be done before, and what is said of the store is
+// so while they are just away.
 //
 // Arguments and errors: those of can_offline().
 Result<DeviceAnswer> can_remove(const StoreStatus& status, std::span<const DeviceId> ids,

@@ -171,11 +171,19 @@ Status ControlClient::bring_back_device(DeviceId device, const std::string& path
   return ask(request).status();
 }
 
-Result<DeviceId> ControlClient::add_device(const std::string& path) const {
-  ControlRequest request = question("device add");
+Result<DeviceId> ControlClient::add_at(const char* ask, const std::string& path) const {
+  ControlRequest request = question(ask);
   request.path = path;
-  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  HEXAD_TRY_ASSIGN(const std::string text, this->ask(request));
   return decode_device_id(text);
+}
+
+Result<DeviceId> ControlClient::add_device(const std::string& path) const {
+  return add_at("device add", path);
+}
+
+Result<DeviceId> ControlClient::add_fast_device(const std::string& directory) const {
+  return add_at("device add-fast", directory);
 }
 
 Result<DeviceId> ControlClient::replace_device(DeviceId device, const std::string& path) const {

@@ -194,11 +194,13 @@ Result<std::string> ControlServer::find_out(const Question& question) {
 }
 
 Result<std::string> ControlServer::change_device(const ControlRequest& request) {
-  if (request.ask == "device add") {
+  const bool fast = request.ask == "device add-fast";
+  if (fast || request.ask == "device add") {
     if (request.path.empty()) {
-      return Error{ErrorCode::kInvalidArgument, "device add: no path is named", ""};
+      return Error{ErrorCode::kInvalidArgument, request.ask + ": no path is named", ""};
     }
-    HEXAD_TRY_ASSIGN(const DeviceId added, work_.add_device(request.path));
+    HEXAD_TRY_ASSIGN(const DeviceId added,
+                     fast ? work_.add_fast_device(request.path) : work_.add_device(request.path));
     return encode_device_id(added);
   }
   const bool of_all = request.ask == "device clear-errors";

@@ -47,6 +47,7 @@ struct ControlWork {
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
   std::function<Status(DeviceId device, const std::string& path)> bring_back;
   std::function<Result<DeviceId>(const std::string& path)> add_device;
+  std::function<Result<DeviceId>(const std::string& directory)> add_fast_device;
   // Begins it: where the number is another one, slabs are moved in the background from then on, and
   // the old one is to be removed.
   std::function<Result<DeviceId>(DeviceId device, const std::string& path)> replace_device;
@@ -66,9 +67,9 @@ class ControlServer {
   // Waits for the step that an answer or a scrub is at.
   ~ControlServer();
 
-  // Precondition: the store's lock is held for writing. Once. Errors: those of io::serve_lines();
   // `directories`: as control_directories() has them; serves beside the index and in the shared
   // ones, where each is possible, one will do.
+  // Precondition: the store's lock is held for writing. Once. Errors: those of io::serve_lines();
   // the system refuses a thread.
   Status start(const std::vector<std::string>& directories);
   // Nobody is heard any more, and what goes on ends at its next step. Waits for no device. Any

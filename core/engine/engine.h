@@ -145,6 +145,10 @@ class Engine : public InternalCommits {
   Result<DeviceId> add_device(
       const std::string& path, const AcceptLayout& accept = {},
       const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
+  // engine_fast.cc
+  Result<DeviceId> add_fast_device(
+      const std::string& directory,
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
   Status drain_device(DeviceId device);
   Status undrain_device(DeviceId device);
   Status remove_device(DeviceId device);
@@ -380,12 +384,12 @@ class Engine : public InternalCommits {
   // engine_return.cc
   Status take_in_returned();
   std::uint64_t missing_bytes();
+  // How often commits, streams and reads of users have made a device do something.
+  std::uint64_t device_uses() const;
   // A root says that those are whole which lack nothing any more.
   Status settle_whole();
   void keep_device_records();
   // Of a device that is attached: room below it, and headers of its slabs. In a store that serves
-  // How often commits, streams and reads of users have made a device do something.
-  std::uint64_t device_uses() const;
   // under zone_mutex_, up to Checkpointer::begin_return().
   Status prepare_return(DeviceId id);
   Status finish_return();
@@ -426,7 +430,6 @@ class Engine : public InternalCommits {
 
   // engine_replace.cc
   struct Former;
-  Result<DeviceId> replace_fast(const Replacement& replacement);
   Result<DeviceId> take_place(const Replacement& replacement, const std::string& path);
   Result<AddedTo> in_place_of(DeviceId id, const std::string& path);
   void give_back_place(DeviceId id, Former former);
@@ -437,13 +440,23 @@ class Engine : public InternalCommits {
   // engine_devices.cc
   bool all_redundant_themselves() const;
   Status still_open() const;
-  Status may_add(const std::string& path, const alloc::Root& root) const;
+  Status may_add(const std::string& path, const AddedTo& to) const;
+  Result<DeviceId> add_locked(const std::string& path, AddedTo& to);
+  Status remove_data_device(const Member& member);
+  Status remove_row(DeviceId id);
   Status may_drain(DeviceId id) const;
   // Under return_mutex_.
   Status drain_locked(DeviceId id);
   Status undrain_locked(DeviceId id);
   Status check_empty(DeviceId id);
   Status write_draining(DeviceId id, bool draining);
+
+  // engine_fast.cc
+  Result<DeviceId> replace_fast(const Replacement& replacement);
+  Result<DeviceId> in_directory(const std::string& directory,
+                                const std::function<Result<DeviceId>(const std::string& log)>& add);
+  Status check_no_foreign_index(const std::string& directory);
+  Status remove_fast_device(DeviceId id);
 
   // engine_moves.cc
   SlabMover::Hooks move_hooks();

@@ -100,6 +100,9 @@ Status Engine::start_control() {
     return bring_back(device, path);
   };
   work.add_device = [this](const std::string& path) { return add_device(path); };
+  work.add_fast_device = [this](const std::string& directory) {
+    return add_fast_device(directory);
+  };
   work.replace_device = [this](DeviceId device, const std::string& path) {
     return begin_replacement({device, path});
   };

@@ -41,8 +41,9 @@ Status Engine::still_open() const {
   return Error{ErrorCode::kClosed, "the store has been closed meanwhile", ""};
 }
 
-// Nothing has been touched yet.
-Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
+// Nothing has been touched yet. That a fast device fails leaves as many data devices as there were.
+Status Engine::may_add(const std::string& path, const AddedTo& to) const {
+  const alloc::Root& root = to.root;
   const Members& members = *parts_.members;
   if (parts_.memory_only) {
     return Error{ErrorCode::kUnsupported, "a store in memory has all the devices it will have", ""};
@@ -67,7 +68,8 @@ Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
                  "Remove devices that are not needed, and open the store again."};
   }
   const std::uint32_t lost = parts_.space->lost_devices();
-  if (lost > 0 && lost >= parts_.shape->m()) {
+  const bool data = to.role == alloc::DeviceRole::kData;
+  if (data && lost > 0 && lost >= parts_.shape->m()) {
     return Error{ErrorCode::kUnavailable,
                  count_of(lost, "data device") +
                      " of the store lost or behind, as many as the profile survives",
@@ -95,19 +97,29 @@ Result<DeviceId> Engine::add_device(
     const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
   HEXAD_TRY(writable());
   const io::Lock one(return_mutex_);
-  Members& members = *parts_.members;
   AddedTo to;
-  to.root = membership_->root();
-  HEXAD_TRY(may_add(path, to.root));
-  to.parities = shape().m();
-  HEXAD_TRY_ASSIGN(to.label, data_label());
-  for (const Member* member : others(members, ~DeviceId{0}, [](const Member&) { return true; })) {
+  to.role = alloc::DeviceRole::kData;
+  for (const Member* member :
+       others(*parts_.members, ~DeviceId{0}, [](const Member&) { return true; })) {
     to.file_size = std::max(to.file_size, member->layout.device_size);
   }
   to.file_size = round_up(to.file_size, kFileBlock);
   to.redundant = all_redundant_themselves();
   to.accept = accept;
   to.progress = progress;
+  HEXAD_TRY_ASSIGN(const DeviceId id, add_locked(path, to));
+  want_moves();
+  return id;
+}
+
+// Under return_mutex_. `to`: of what kind the device is, and who decides.
+Result<DeviceId> Engine::add_locked(const std::string& path, AddedTo& to) {
+  Members& members = *parts_.members;
+  to.root = membership_->root();
+  HEXAD_TRY(may_add(path, to));
+  to.parities = shape().m();
+  HEXAD_TRY_ASSIGN(to.label, data_label());
+  if (to.role == alloc::DeviceRole::kLog) to.file_size = size_like(to.label.layout, 0);
   // So that it is given up when it does not answer, as a member would be.
   to.under_way = [this](io::Device* device) {
     const io::Lock lock(new_mutex_);
@@ -129,7 +141,6 @@ Result<DeviceId> Engine::add_device(
     if (made.created && !named) parts_.system->remove_created(path).ignore();
     return added.error().with_context(path);
   }
-  want_moves();
   return id;
 }
 
@@ -233,16 +244,37 @@ Status Engine::check_empty(DeviceId id) {
 }
 
 // AD3, AD6. In its order: nothing comes to it any more; nothing that is replayed names it; it
-// leaves, and has no row; what it has on it is nobody's.
+// leaves, and has no row; what it has on it is nobody's. A fast device has no slabs, so nothing
+// that is replayed names it (AD8).
 Status Engine::remove_device(DeviceId id) {
   HEXAD_TRY(writable());
   const io::Lock one(return_mutex_);
   HEXAD_TRY(check_has(id));
   Members& members = *parts_.members;
   const Member& member = *members.find(id);
-  if (member.role != alloc::DeviceRole::kData) {
-    return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is no data device", ""};
+  if (member.role == alloc::DeviceRole::kData) {
+    HEXAD_TRY(remove_data_device(member));
+  } else {
+    HEXAD_TRY(remove_fast_device(id));
   }
+  // One that owes an answer may owe another for long, and its label is foreign by now.
+  if (member.device != nullptr && !member.device->is_given_up() &&
+      member.device->owing_for() == 0) {
+    alloc::clear_ends({member.device.get(), member.layout.device_size}).ignore();
+  }
+  members.let_go(id).ignore();
+  return {};
+}
+
+Status Engine::remove_row(DeviceId id) {
+  HEXAD_TRY(still_open());
+  return membership_->remove_device(id);
+}
+
+// Of a data device: as far as nothing is on it, up to and with the root that has no row of it.
+Status Engine::remove_data_device(const Member& member) {
+  const DeviceId id = member.id;
+  Members& members = *parts_.members;
   const std::size_t left = others(members, id, [](const Member&) { return true; }).size();
   if (left < shape().cells()) {
     return Error{ErrorCode::kNoSpace,
@@ -265,21 +297,13 @@ Status Engine::remove_device(DeviceId id) {
     }
   }
   if (removed.ok()) removed = settle_whole();
-  if (removed.ok()) removed = still_open();
-  if (removed.ok()) removed = membership_->remove_device(id);
+  if (removed.ok()) removed = remove_row(id);
   if (!removed.ok()) {
     members.set_draining(id, was_draining);
     space().learn_devices();
     want_moves();
-    return removed;
   }
-  // One that owes an answer may owe another for long, and its label is foreign by now.
-  if (member.device != nullptr && !member.device->is_given_up() &&
-      member.device->owing_for() == 0) {
-    alloc::clear_ends({member.device.get(), member.layout.device_size}).ignore();
-  }
-  members.let_go(id).ignore();
-  return {};
+  return removed;
 }
 
 }  // namespace hexad::core

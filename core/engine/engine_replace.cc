@@ -7,11 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "alloc/device_layout.h"
 #include "base/units.h"
 #include "core/engine/engine.h"
 #include "core/opening/new_device.h"
-#include "core/opening/pool_options.h"
 
 namespace hexad::core {
 
@@ -83,23 +81,6 @@ Result<DeviceId> Engine::begin_replacement(const Replacement& replacement) {
 
 // --- one that is lost ---
 
-// The log is copied to the new place, from others that have it; what holds its copy meanwhile is
-// chosen as in any change of membership.
-Result<DeviceId> Engine::replace_fast(const Replacement& replacement) {
-  const DeviceId id = replacement.device;
-  const std::string& directory = replacement.path;
-  const Members& members = *parts_.members;
-  const std::string path = fast_log_path(directory);
-  if (members.usable(id) && members.find(id)->path == path) return id;
-  HEXAD_TRY_ASSIGN(const std::vector<std::string> made, parts_.system->make_directory(directory));
-  Result<DeviceId> taken = take_place(replacement, path);
-  if (taken.ok()) return taken;
-  for (auto at = made.rbegin(); at != made.rend(); ++at) {
-    parts_.system->remove_directory(*at).ignore();
-  }
-  return taken;
-}
-
 // What the new device has to fit. Errors: what there is does not let it take the place.
 Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
   Members& members = *parts_.members;
@@ -122,12 +103,9 @@ Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
   to.role = former.role;
   to.redundant = all_redundant_themselves();
   HEXAD_TRY_ASSIGN(to.label, data_label());
-  const alloc::DeviceLayout& like = to.label.layout;
   to.slabs = former.layout.slab_count;
-  to.file_size =
-      std::max(round_up(former.layout.device_size, alloc::kHeaderSlotSize),
-               alloc::least_device_size(like.log_size + former.layout.slab_count * like.slab_size(),
-                                        alloc::area_alignment(like.unit, like.block_of_log())));
+  to.file_size = std::max(round_up(former.layout.device_size, alloc::kHeaderSlotSize),
+                          size_like(to.label.layout, former.layout.slab_count));
   // What it owes can land on itself alone, so that alone is refused (RP6). Who waits for it is
   // told.
   to.in_place_of = InPlaceOf{id, usable ? Status() : members.let_go(id)};

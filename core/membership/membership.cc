@@ -391,7 +391,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
     const std::uint32_t lost = parts_.space.lost_devices();
-    if (lost > 0 && lost >= parts_.shape.m()) {
+    if (role == alloc::DeviceRole::kData && lost > 0 && lost >= parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
                    std::to_string(lost) +
                        " data devices are lost or lack something, as many as the profile survives",
@@ -443,7 +443,8 @@ Status Membership::remove_device(DeviceId id) {
     leaving.insert(id);
     const std::uint32_t lost = parts_.space.lost_devices(leaving);
     const bool parity = parts_.shape.m() > 0;
-    if (members.usable(id) && lost > std::max(parts_.shape.m(), 1U)) {
+    const bool data = members.find(id)->role == alloc::DeviceRole::kData;
+    if (data && members.usable(id) && lost > std::max(parts_.shape.m(), 1U)) {
       done = Error{ErrorCode::kUnavailable,
                    std::to_string(lost - 1) + " other data devices are lost or lack something; " +
                        (parity ? std::to_string(parts_.shape.m()) +
@@ -457,13 +458,15 @@ Status Membership::remove_device(DeviceId id) {
       if (answered) members.dismiss(id, "it is being removed");
       if (!parity) {  // P13: no root lists it as left
         members.remove(id);
-        leaving_ = id;
+        // A fast one has the only copy of nothing, and may be the one that does not answer.
+        if (data) leaving_ = id;
         const Status dropped = drop(id, std::exchange(failed, {}));
         leaving_.reset();
         HEXAD_TRY(dropped);
       } else if (answered) {
-        HEXAD_TRY(change(std::exchange(failed, {}),
-                         [id](alloc::Root& next) { alloc::set_draining(next, id, true); }));
+        HEXAD_TRY(change(std::exchange(failed, {}), [id, data](alloc::Root& next) {
+          if (data) alloc::set_draining(next, id, true);
+        }));
       }
       if (parity) {
         HEXAD_TRY(drop(id, std::move(failed)));

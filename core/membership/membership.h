@@ -92,8 +92,9 @@ class Membership : private MembershipSteps {
   // row of its own (P12 of alloc/root_choice.h). `member`: made ready, of the number that the root
   // gives next. `added` runs before another root can be sent. Under zones, so that no zone is made
   // on it before. Waits for devices. Errors: the device has failed meanwhile, and is none of the
-  // store; kUnavailable (as many others are lost as the profile survives); the store has turned
-  // read-only. `named`: a root that has its row, and may count one day, may be somewhere.
+  // store; kUnavailable (it is a data device, and as many others are lost as the profile survives);
+  // the store has turned read-only. `named`: a root that has its row, and may count one day, may be
+  // somewhere.
   Status add_device(Member member, const std::function<void()>& added, bool& named);
   // A device on which no zone has a slot, and none will, is none of the store when this returns: it
   // leaves, if it has not, with one epoch, and has no row in the next; where m = 0, both with one

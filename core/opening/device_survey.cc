@@ -206,6 +206,45 @@ std::string damage_of(const SurveyedDevice& device) {
   return text;
 }
 
+// The fast devices of the store, by the root of the data devices that were found; where those
+// decide nothing, those that mkfs has made.
+std::set<DeviceId> fast_devices(const Survey& survey) {
+  std::vector<alloc::DeviceRoots> roots;
+  for (const SurveyedDevice& device : survey.devices) {
+    if (!device.sound_label || device.label->store != survey.store) continue;
+    if (device.problem.has_value()) continue;
+    roots.push_back(
+        {device.label->device, device.label->device_uuid, device.label->store, device.roots});
+  }
+  const Result<alloc::RootChoice> choice = alloc::choose_root(survey.store, roots, survey.label.m);
+  std::set<DeviceId> ids;
+  const auto add = [&ids](const auto& devices) {
+    for (const auto& one : devices) {
+      if (one.role == alloc::DeviceRole::kLog) ids.insert(one.id);
+    }
+  };
+  if (choice.ok()) {
+    add(choice->root.devices);
+  } else {
+    add(survey.options.devices);
+  }
+  return ids;
+}
+
+// Where mkfs had fast devices, as the labels say, as far as they are devices of the store still.
+// They stand there in the order of their directories.
+std::vector<std::string> fast_directories_of_labels(const PoolOptions& options,
+                                                    const std::set<DeviceId>& fast) {
+  std::vector<std::string> directories;
+  std::size_t next = 0;
+  for (const PooledDevice& one : options.devices) {
+    if (one.role != alloc::DeviceRole::kLog || next == options.fast_directories.size()) continue;
+    const std::string& directory = options.fast_directories[next++];
+    if (fast.contains(one.id)) directories.push_back(directory);
+  }
+  return directories;
+}
+
 }  // namespace
 
 Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
@@ -329,15 +368,16 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   const bool of_the_past =
       std::any_of(pool.devices.begin(), pool.devices.end(),
                   [](const std::string& path) { return io::is_snapshot_path(path); });
+  // A pool without fast devices keeps its log on the data devices; a directory that it is given all
+  // the same has the index alone.
+  const std::set<DeviceId> fast = fast_devices(survey);
+  const bool with_logs = !fast.empty();
   if (!of_the_past) {
     survey.fast_directories = pool.fast_directories;
-    if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+    if (survey.fast_directories.empty()) {
+      survey.fast_directories = fast_directories_of_labels(survey.options, fast);
+    }
   }
-  // A pool that was made without a fast tier keeps its log on the data devices; a directory that it
-  // is given later has the index alone.
-  const bool with_logs =
-      std::any_of(survey.options.devices.begin(), survey.options.devices.end(),
-                  [](const PooledDevice& one) { return one.role == alloc::DeviceRole::kLog; });
   std::vector<std::string> logs;
   for (const std::string& directory : survey.fast_directories) {
     if (with_logs) logs.push_back(fast_log_path(directory));

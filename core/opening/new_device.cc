@@ -186,12 +186,15 @@ Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geo
   return whole.ok() && whole->slab_count >= std::min(slabs, layout->slab_count) ? *whole : *layout;
 }
 
+std::uint64_t size_like(const alloc::DeviceLayout& like, std::uint64_t slabs) {
+  return alloc::least_device_size(like.log_size + slabs * like.slab_size(),
+                                  alloc::area_alignment(like.unit, like.block_of_log()));
+}
+
 Status check_slabs(const std::string& path, DeviceId id, const alloc::DeviceLayout& layout,
                    std::uint32_t needed) {
   if (layout.slab_count >= needed) return {};
-  const std::uint64_t least =
-      alloc::least_device_size(layout.log_size + needed * layout.slab_size(),
-                               alloc::area_alignment(layout.unit, layout.block_of_log()));
+  const std::uint64_t least = size_like(layout, needed);
   return Error{ErrorCode::kNoSpace,
                path + " has " + format_size(layout.device_size) + ", room for " +
                    std::to_string(layout.slab_count) + " slabs; zones use slabs up to number " +

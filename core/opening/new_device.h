@@ -31,6 +31,9 @@ Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geo
                                          const std::string& path, std::uint32_t slabs,
                                          alloc::DeviceRole role = alloc::DeviceRole::kData);
 
+// Bytes of the smallest device with a log area as `like` and so many of its slabs.
+std::uint64_t size_like(const alloc::DeviceLayout& like, std::uint64_t slabs);
+
 // Whether a device of this layout has the first `needed` slabs, which zones use of device `id`.
 // Errors: kNoSpace.
 Status check_slabs(const std::string& path, DeviceId id, const alloc::DeviceLayout& layout,

@@ -75,6 +75,30 @@ class Devices(Writing):
         self._note_devices()
         return id
 
+    def add_fast_device(self, directory: str | os.PathLike[str]) -> int:
+        """Takes a fast device into the store, one more than before; its number. `directory` is on it,
+        and is made if it is missing. It gets a copy of the log at once, and the index at the next
+        opening, where it is the only one. The description of the pool names it; whoever gives `fast`
+        to open() names it there, the next time. Durable when it returns; Ctrl-C ends it before, and the
+        store is as it was.
+
+        AlreadyExistsError (`directory` has the log or the index of another pool, or is that of a device
+        of the store), NoSpaceError, InvalidArgumentError (its blocks are too large), TooBigError (too
+        many devices), BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in
+        memory.
+        """
+        add = self._native.add_fast_device
+        self._check_place()
+        where = _process.absolute(os.fsdecode(directory))
+        named = self._describe_fast(lambda fast: [*fast, where])
+        try:
+            id: int = add(where)
+        except BaseException:  # Ctrl-C, too
+            if not _native.goes_on():
+                self._take_back_fast(where, named)
+            raise
+        return id
+
     def replace_device(
         self,
         id: int,
@@ -108,10 +132,17 @@ class Devices(Writing):
         replace = self._native.replace_device
         self._check_place()
         where = _process.absolute(os.fsdecode(path))
-        fast = [one["path"] for one in self._members() if one["id"] == id and one["role"] == "log"]
+        fast = [one["path"] for one in self._fast() if one["id"] == id]
         if fast:
-            replaced: int = replace(id, where, rate_of(rate), progress)
-            self._describe_fast(os.path.dirname(fast[0]), where)
+            before = os.path.dirname(fast[0])
+            named = self._describe_fast(lambda now: [*now, where])
+            try:
+                replaced: int = replace(id, where, rate_of(rate), progress)
+            except BaseException:  # Ctrl-C, too
+                if not _native.goes_on():
+                    self._take_back_fast(where, named)
+                raise
+            self._describe_fast(lambda now: [where if one == before else one for one in now if one != where])
             return replaced
         old = self._only_path_of(id)
         # While it is no device of the store, it does no harm there; missing, it would look lost.
@@ -145,17 +176,21 @@ class Devices(Writing):
         self._native.undrain_device(id)
 
     def remove_device(self, id: int) -> None:
-        """The device, which has been drained, is no device of the store any more, and is wiped where it
-        is there; its number is never used again. The description of the pool names it no more. Durable
-        when it returns.
+        """The device, which has been drained, or is a fast one, is no device of the store any more, and
+        is wiped where it is there; its number is never used again. The description of the pool names it
+        no more. An index on a fast device serves until the store is closed: leave its directory there
+        so long. Durable when it returns.
 
-        NotFoundError, InvalidArgumentError (a fast device), UnavailableError (something is left on it,
-        or too few others are in use), NoSpaceError (too few would be left), ReadOnlyError.
+        NotFoundError, UnavailableError (something is left on it, or too few others are in use),
+        NoSpaceError (too few would be left), ReadOnlyError.
         """
         remove = self._native.remove_device
         self._check_place()
         path = self._only_path_of(id)
+        directory = self._fast_directory_of(id)
         remove(id)
+        if directory:
+            self._describe_fast(lambda fast: [one for one in fast if one != directory])
         if path:
             self._describe(lambda devices: [one for one in devices if one != path])
         self._note_devices()
@@ -217,14 +252,36 @@ class Devices(Writing):
             _native.write_pool(self.path, after, fast)
             return True
 
-    def _describe_fast(self, old: str, new: str) -> None:
-        """The description of the pool has another fast directory from then on."""
+    def _describe_fast(self, change: Callable[[list[str]], list[str]]) -> bool:
+        """The description of the pool has other fast directories from then on. False: it had those
+        already, or there is none. Where it names none, the labels do: then it begins with those.
+        """
         if self.path is None:
-            return
+            return False
         with _process.lock():
             devices, fast = _native.read_pool(self.path)
-            after = [new if one == old else one for one in fast]
-            _native.write_pool(self.path, devices, list(dict.fromkeys([*after, new])))
+            names = fast or [os.path.dirname(one["path"]) for one in self._fast() if one["path"]]
+            after = list(dict.fromkeys(change(names)))
+            if after == fast:
+                return False
+            _native.write_pool(self.path, devices, after)
+            return True
+
+    def _take_back_fast(self, directory: str, named: bool) -> None:
+        """As _take_back()."""
+        try:
+            member = any(os.path.dirname(one["path"]) == directory for one in self._fast())
+        except ClosedError:  # the description names it, which does no harm
+            return
+        if named and not member:
+            self._describe_fast(lambda fast: [one for one in fast if one != directory])
+
+    def _fast(self) -> list[dict[str, Any]]:
+        return [one for one in self._members() if one["role"] == "log"]
+
+    def _fast_directory_of(self, id: int) -> str:
+        """Of a fast device; "": it is none, or nobody knows, as _only_path_of() has it."""
+        return os.path.dirname(self._only_path_of(id, "log"))
 
     def _members(self) -> list[dict[str, Any]]:
         devices: list[dict[str, Any]] = self._native.status()["devices"]
@@ -233,7 +290,7 @@ class Devices(Writing):
     def _has_device_at(self, path: str) -> bool:
         return any(one["path"] == path for one in self._members())
 
-    def _only_path_of(self, id: int) -> str:
+    def _only_path_of(self, id: int, role: str = "data") -> str:
         """Where the device is; "": that is not known. What is not there is shown at one of the paths
         where nothing is: its own if it is alone.
         """
@@ -242,7 +299,7 @@ class Devices(Writing):
         for one in self._native.status()["devices"]:
             absent = one["state"] in ("missing", "unreadable")
             away += absent
-            if one["id"] == id and one["role"] == "data":
+            if one["id"] == id and one["role"] == role:
                 path, own = one["path"], not absent
         return path if path and (own or away == 1) else ""
 

@@ -56,6 +56,12 @@ class DevicesAsync(Devices):
         """
         return await self._long(lambda _: self.add_device(path), None)
 
+    async def add_fast_device_async(self, directory: str | os.PathLike[str]) -> int:
+        """add_fast_device(), awaited. It has no steps: cancelled, it is waited for, and the store may
+        have the device.
+        """
+        return await self._long(lambda _: self.add_fast_device(directory), None)
+
     async def remove_device_async(self, id: int) -> None:
         """remove_device(), awaited. It has no steps: cancelled, it is waited for, and the device may
         have gone.

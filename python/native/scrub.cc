@@ -105,16 +105,33 @@ nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& pro
   return to_dict(report);
 }
 
-DeviceId add_device(StoreHandle& handle, const std::string& path) {
+namespace {
+
+using MadeReady = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+template <typename Add>
+DeviceId add_one(StoreHandle& handle, const Add& add) {
   const StoreHandle::Hold hold(handle);
   Interruption interruption;
-  const auto go_on = [&](std::uint64_t, std::uint64_t) {
+  const MadeReady go_on = [&](std::uint64_t, std::uint64_t) {
     return !handle.is_wanted_back() && interruption.go_on();
   };
-  const Result<DeviceId> added =
-      handle.run([&](Store& store) { return store.add_device(path, go_on); });
+  const Result<DeviceId> added = handle.run([&](Store& store) { return add(store, go_on); });
   interruption.rethrow();
   return take(added);
+}
+
+}  // namespace
+
+DeviceId add_device(StoreHandle& handle, const std::string& path) {
+  return add_one(
+      handle, [&](Store& store, const MadeReady& go_on) { return store.add_device(path, go_on); });
+}
+
+DeviceId add_fast_device(StoreHandle& handle, const std::string& directory) {
+  return add_one(handle, [&](Store& store, const MadeReady& go_on) {
+    return store.add_fast_device(directory, go_on);
+  });
 }
 
 DeviceId replace_device(StoreHandle& handle, DeviceId device, const std::string& path,

@@ -25,6 +25,8 @@ nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind:
 
 // Store.add_device(): the number of the new one. Ctrl-C ends it while the device is made ready.
 DeviceId add_device(StoreHandle& handle, const std::string& path);
+// Store.add_fast_device(): the same.
+DeviceId add_fast_device(StoreHandle& handle, const std::string& directory);
 
 // Store.replace_device(): the number of the new device. `progress`: bytes that have been moved off
 // one that answers, and in all.

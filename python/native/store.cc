@@ -132,6 +132,12 @@ void bind_care(nb::class_<StoreObject>& bound) {
                                  return add_device(*self.handle,
                                                    std::string(Text(path, "path").view()));
                                }))
+      .def("add_fast_device", apart("add_fast_device", CallKind::kChanges,
+                                    [](StoreObject& self, nb::handle directory) {
+                                      return add_fast_device(
+                                          *self.handle,
+                                          std::string(Text(directory, "directory").view()));
+                                    }))
       .def("replace_device",
            apart("replace_device", CallKind::kChanges,
                  [](StoreObject& self, nb::handle device, nb::handle path, nb::handle rate,

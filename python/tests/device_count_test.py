@@ -1,6 +1,8 @@
 """One device more, and one less, while the store is open."""
 
+import asyncio
 import os
+import shutil
 
 import hexad
 import pytest
@@ -205,3 +207,34 @@ def test_what_a_lost_device_held_is_built_again_on_the_others(wide):
         store.remove_device(2)
         assert store.status()["faults_tolerated"] == 1 and store.status()["health"] == "ok"
         check(store)
+
+
+def test_a_fast_device_is_added_and_the_first_one_goes(wide, tmp_path):
+    first, second = str(wide / "fast"), str(tmp_path / "optane")
+    with hexad.open(wide) as store:
+        id = store.add_fast_device(tmp_path / "optane")
+        assert row(store, id)["holds_log"] and row(store, id)["role"] == "log"
+        assert hexad._native.read_pool(str(wide))[1] == [first, second]
+        with pytest.raises(hexad.AlreadyExistsError):
+            store.add_fast_device(second)
+        store.put("between", b"1")
+        store.remove_device(4)
+        assert hexad._native.read_pool(str(wide))[1] == [second]
+        check(store)  # with the index where it was
+    shutil.rmtree(first)
+    with hexad.open(wide) as store:
+        assert store.status()["health"] == "ok" and store.get("between") == b"1"
+        check(store)
+        store.remove_device(id)
+        assert hexad._native.read_pool(str(wide))[1] == []
+    with hexad.open(wide) as store:
+        assert any("no fast directory" in note for note in store.status()["notes"])
+        check(store)
+
+
+def test_a_fast_device_is_added_by_a_coroutine(wide, tmp_path):
+    async def add():
+        with hexad.open(wide) as store:
+            return row(store, await store.add_fast_device_async(tmp_path / "optane"))["state"]
+
+    assert asyncio.run(add()) == "ok"

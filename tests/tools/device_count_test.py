@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hexad device add, drain, undrain, move, remove: pools that get one device more, and one less."""
+"""hexad device add, add-fast, drain, undrain, move, remove: pools that get one device more, and one less."""
 
 import contextlib
 import os
@@ -190,7 +190,6 @@ class OneLess(CountTest):
         self.fails(6, "device", "drain", pool, "1")  # three are what 2+1 takes
         self.fails(1, "device", "drain", pool, "9")
         self.fails(2, "device", "drain", pool, "3")  # the fast one
-        self.fails(2, "device", "remove", pool, "3")
         os.rename(devices[1], devices[1] + ".away")
         self.fails(6, "device", "drain", pool, "1")
         os.rename(devices[1] + ".away", devices[1])
@@ -322,6 +321,123 @@ class InUse(CountTest):
         os.rename(devices[0], devices[0] + ".gone")
         for name, data in kept.items():
             self.assertEqual(self.ok("get", pool, name, "-").raw, data)
+
+
+class FastDevices(CountTest):
+    def fast(self, pool):
+        """The fast devices, by their numbers, and the directories that the description names."""
+        listed = self.ok("device", "ls", pool, "--json").json["devices"]
+        rows = {one["id"]: one for one in listed if one["role"] == "log"}
+        with open(os.path.join(pool, "hexad.pool"), encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(" ", 1) for line in file]
+        names = [os.path.normpath(os.path.join(pool, line[1])) for line in lines
+                 if line[0] == "fast"]
+        return rows, names
+
+    def test_a_fast_device_is_added_and_the_first_one_goes(self):
+        pool, _ = self.small_pool()
+        kept = self.fill(pool)
+        first, second = os.path.join(pool, "fast"), self.path("optane/pool")
+        answer = self.ok("device", "add-fast", pool, second + "/", "--json").json
+        self.assertEqual((answer["id"], answer["path"], answer["state"], answer["slabs"]),
+                         (4, second, "ok", 0))
+        rows, names = self.fast(pool)
+        self.assertEqual((sorted(rows), names), ([3, 4], [first, second]))
+        status = self.ok("status", pool, "--json").json["devices"]
+        self.assertTrue(all(one["holds_log"] for one in status if one["role"] == "log"))
+        for same in first, second, first + "/", second + "//":
+            self.fails(1, "device", "add-fast", pool, same)
+            self.assertEqual(self.fast(pool)[1], [first, second])
+        self.check(pool, kept)
+        text = self.ok("device", "remove", pool, "3").text
+        self.assertIn(f"{first} holds nothing that the pool needs, and may be removed now", text)
+        shutil.rmtree(first)
+        kept.update(self.fill(pool))
+        self.check(pool, kept)
+        rows, names = self.fast(pool)
+        self.assertEqual((sorted(rows), names), ([4], [second]))
+        self.assertTrue(os.path.exists(os.path.join(second, "index")))
+        self.assertEqual(self.ok("status", pool, "--json").json["health"], "ok")
+
+    def test_a_pool_without_one_gets_one_and_loses_it(self):
+        pool = self.path("pool")
+        devices = [self.path(f"d{i}") for i in range(3)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", "2+1",
+                "--no-fast")
+        kept = self.fill(pool)
+        later = self.path("later")
+        self.ok("device", "add-fast", pool, later)
+        rows, names = self.fast(pool)
+        self.assertEqual((sorted(rows), names), ([3], [later]))
+        kept.update(self.fill(pool))
+        self.check(pool, kept)
+        self.ok("device", "can", pool, "remove", "3")
+        self.ok("device", "remove", pool, "3")
+        self.assertEqual(self.fast(pool), ({}, []))
+        os.rename(later, later + ".not")
+        self.check(pool, kept)
+        status = self.ok("status", pool, "--json").json
+        self.assertEqual((status["health"], status["faults_tolerated"]), ("ok", 1))
+        self.assertIn("no fast directory", " ".join(status["notes"]))
+
+    def test_while_another_process_has_the_pool(self):
+        pool, _ = self.small_pool()
+        first, second = os.path.join(pool, "fast"), self.path("second")
+        with self.holder(pool) as pid:
+            self.assertEqual(
+                self.ok("device", "add-fast", pool, second, "--json").json["id"], 4)
+            self.assertIn("when the process that has the pool has closed it",
+                          self.ok("device", "remove", pool, "3").text)
+            rows, names = self.fast(pool)
+            self.assertEqual((sorted(rows), names), ([4], [second]))
+            # Who asks finds it, though its socket was in the directory that nobody names any more.
+            answer = self.ok("status", pool, "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.ok("device", "remove", pool, "4")
+            self.assertEqual(self.fast(pool), ({}, []))
+            self.assertEqual(self.ok("df", pool, "--json").json["answered_by"]["pid"], pid)
+        shutil.rmtree(first)
+        self.assertEqual(len(self.ok("get", pool, "slow", "-").raw), 1 << 20)
+        self.check(pool, {})
+
+    def test_a_description_that_leaves_it_to_the_labels(self):
+        """It names all of them when one is added or removed."""
+        for verb in "add-fast", "remove":
+            with self.subTest(verb):
+                folder = self.path(verb)
+                os.mkdir(folder)
+                pool = os.path.join(folder, "pool")
+                fast = [os.path.join(folder, f"fast{i}") for i in range(2)]
+                more = os.path.join(folder, "more")
+                self.ok("mkfs", pool, "--device", *[os.path.join(folder, f"d{i}") for i in range(3)],
+                        "--size", "64MiB", "--profile", "2+1", "--fast", *fast)
+                with open(os.path.join(pool, "hexad.pool"), encoding="utf-8") as file:
+                    lines = [line for line in file if not line.startswith("fast ")]
+                with open(os.path.join(pool, "hexad.pool"), "w", encoding="utf-8") as file:
+                    file.writelines(lines)
+                kept = self.fill(pool)
+                if verb == "add-fast":
+                    self.ok("device", verb, pool, more)
+                    expected = ([3, 4, 5], [*fast, more])
+                else:
+                    self.ok("device", verb, pool, "3")
+                    shutil.rmtree(fast[0])
+                    expected = ([4], fast[1:])
+                rows, names = self.fast(pool)
+                self.assertEqual((sorted(rows), names), expected)
+                self.check(pool, kept)
+
+    def test_a_directory_that_is_not_taken_is_not_named(self):
+        pool, _ = self.small_pool()
+        other = self.path("other")
+        self.ok("mkfs", other, "--device", *[self.path(f"other{i}") for i in range(3)],
+                "--size", "64MiB", "--profile", "2+1")
+        before = self.fast(pool)
+        self.fails(1, "device", "add-fast", pool, os.path.join(other, "fast"))
+        self.assertIn("holds a hexad store",
+                      self.fails(1, "device", "add", pool, self.path("other0")).error)
+        self.assertEqual(self.fast(pool), before)
+        self.assertEqual(self.ok("status", other, "--json").json["health"], "ok")
 
 
 if __name__ == "__main__":

@@ -47,10 +47,14 @@ class Pool:
                 file.write(os.urandom(size))
         self.test.ok("import", self.path, os.path.join(self.tree, folder), "--prefix", folder + "/")
 
-    def rows(self):
-        """Of the data devices, by number."""
+    def rows(self, role="data"):
+        """Of the data devices, by number; or of the fast ones."""
         rows = self.test.ok("device", "ls", self.path, "--json").json["devices"]
-        return {row["id"]: row for row in rows if row["role"] == "data"}
+        return {row["id"]: row for row in rows if row["role"] == role}
+
+    def fast(self):
+        """The numbers of the fast devices."""
+        return set(self.rows("log"))
 
     def paths(self):
         return [row["path"] for row in self.rows().values()]
@@ -153,6 +157,26 @@ class Remove(Verb):
         pool.test.assertNotIn(1, pool.rows())
 
 
+class AddFast(Verb):
+    def words(self, pool):
+        return "device", "add-fast", pool.path, pool.new
+
+    def finish(self, pool):
+        if len(pool.fast()) < 2:
+            super().finish(pool)
+        pool.test.assertEqual(len(pool.fast()), 2)
+
+
+class RemoveFast(Verb):
+    def words(self, pool):
+        return "device", "remove", pool.path, "6"
+
+    def finish(self, pool):
+        if pool.fast():
+            super().finish(pool)
+        pool.test.assertEqual(pool.fast(), set())
+
+
 class CatchUp(Verb):
     def prepare(self, pool):
         os.rename(pool.devices[1], pool.devices[1] + ".away")
@@ -253,6 +277,12 @@ class Kills(unittest.TestCase):
 
     def test_remove(self):
         self.kill(Remove())
+
+    def test_add_a_fast_device(self):
+        self.kill(AddFast())
+
+    def test_remove_a_fast_device(self):
+        self.kill(RemoveFast())
 
     def test_catch_up(self):
         self.kill(CatchUp())

@@ -158,6 +158,7 @@ class Interrupted(unittest.TestCase):
             "device catch-up": Long("device", "catch-up", pool, prepare=self.a_device_lacks,
                                     lacks=True),
             "device add": Long("device", "add", pool, self.device(6), left=[self.device(6)]),
+            "device add-fast": Long("device", "add-fast", pool, new, left=[new]),
             "device drain": Long("device", "drain", pool, "2", "--until-empty",
                                  prepare=self.a_device_more),
             "device undrain": ONE,

@@ -1,4 +1,4 @@
-// hexad device add, remove: one device more, and one less.
+// hexad device add, add-fast, remove: one device more, and one less.
 //
 // The description of the pool names a device for as long as it is one of the pool, and somewhat
 // longer on both sides: whatever ends a verb in between, no opening misses a device.
@@ -19,8 +19,17 @@ namespace {
 
 class DeviceAdd final : public Verb {
  public:
+  // What is added: a data device, or a directory on a fast one.
+  enum class What : std::uint8_t { kData, kFast };
+  explicit DeviceAdd(What what) : fast_(what == What::kFast) {}
+
   void declare(Arguments& arguments) override {
-    arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
+    if (fast_) {
+      arguments.positional("DIRECTORY", path_,
+                           "On the fast device; is made where it does not exist");
+    } else {
+      arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
+    }
   }
 
   Result<int> run(Session& session) override {
@@ -28,15 +37,17 @@ class DeviceAdd final : public Verb {
     const Result<core::ControlClient> holder = session.find_holder();
     if (holder.ok()) {
       return add(
-          session, [&] { return holder->add_device(path_); }, [&] { return holder->status(); });
+          session,
+          [&] { return fast_ ? holder->add_fast_device(path_) : holder->add_device(path_); },
+          [&] { return holder->status(); });
     }
     if (interrupted()) return interrupted_error();
     return session.with_store(Access::kReadWrite, [&](Store& store) {
       return add(
           session,
           [&] {
-            return store.add_device(path_,
-                                    [](std::uint64_t, std::uint64_t) { return !interrupted(); });
+            const auto go_on = [](std::uint64_t, std::uint64_t) { return !interrupted(); };
+            return fast_ ? store.add_fast_device(path_, go_on) : store.add_device(path_, go_on);
           },
           [&] { return Result<StoreStatus>(store.status()); });
     });
@@ -47,7 +58,7 @@ class DeviceAdd final : public Verb {
 
   Result<int> add(Session& session, const std::function<Result<DeviceId>()>& work,
                   const Look& look) {
-    HEXAD_TRY_ASSIGN(const bool named, add_path(session, path_));
+    HEXAD_TRY_ASSIGN(const bool named, name(session, look));
     const Result<DeviceId> id = work();
     if (!id.ok()) {
       if (named) take_back(session, look);
@@ -63,6 +74,10 @@ class DeviceAdd final : public Verb {
                                 {"state", added.state},
                                 {"size", added.size},
                                 {"slabs", added.slabs}});
+    } else if (fast_) {
+      session.out().note(
+          fmt::format("{} has a copy of the log now, and is device {} of the pool{}", path_, *id,
+                      session.pool().directory.empty() ? "; name it with --fast from now on" : ""));
     } else {
       session.out().note(fmt::format(
           "{} is device {} of the pool now; what is full moves to it while a process has the pool "
@@ -72,15 +87,22 @@ class DeviceAdd final : public Verb {
     return kExitOk;
   }
 
+  Result<bool> name(Session& session, const Look& look) const {
+    if (!fast_) return add_path(session, path_);
+    HEXAD_TRY_ASSIGN(const StoreStatus status, look());
+    return add_fast_path(session, status, path_);
+  }
+
   // Where it may have become one all the same, its path stays: a store that has turned read-only
   // does not know which of its roots counts.
   void take_back(Session& session, const Look& look) const {
     const Result<StoreStatus> status = look();
+    const auto is_there = [&](const DeviceStatus& device) {
+      if (fast_) return fast_directory_of(*status, device.id) == path_;
+      return !device.role.empty() && device.path == path_;
+    };
     const bool member = !status.ok() || status->read_only ||
-                        std::any_of(status->devices.begin(), status->devices.end(),
-                                    [this](const DeviceStatus& device) {
-                                      return !device.role.empty() && device.path == path_;
-                                    });
+                        std::any_of(status->devices.begin(), status->devices.end(), is_there);
     if (!status.ok()) {
       session.out().warn(
           fmt::format("whether {} has become a device of the pool could not be looked up, so the "
@@ -92,7 +114,9 @@ class DeviceAdd final : public Verb {
                       "opened next: the pool's description goes on naming it, which does no harm",
                       path_));
     }
-    const Status taken = member ? Status() : remove_path(session, path_);
+    const Status taken = member  ? Status()
+                         : fast_ ? remove_fast_path(session, *status, path_)
+                                 : remove_path(session, path_);
     if (!taken.ok()) {
       session.out().warn(
           fmt::format("the pool's description still names {}, which does no harm: {}", path_,
@@ -100,13 +124,14 @@ class DeviceAdd final : public Verb {
     }
   }
 
+  const bool fast_;
   std::string path_;
 };
 
 class DeviceRemove final : public Verb {
  public:
   void declare(Arguments& arguments) override {
-    arguments.positional("ID", id_, "Number of a device that has been drained");
+    arguments.positional("ID", id_, "Number of a device that has been drained, or of a fast one");
   }
 
   Result<int> run(Session& session) override {
@@ -115,31 +140,43 @@ class DeviceRemove final : public Verb {
     if (holder.ok()) {
       HEXAD_TRY_ASSIGN(const StoreStatus before, holder->status());
       HEXAD_TRY(holder->remove_device(id));
-      return done(session, before, id);
+      return done(session, before, id, "when the process that has the pool has closed it");
     }
     if (interrupted()) return interrupted_error();
     return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
       const StoreStatus before = store.status();
       HEXAD_TRY(store.remove_device(id));
-      return done(session, before, id);
+      return done(session, before, id, "now");
     });
   }
 
  private:
-  static Result<int> done(Session& session, const StoreStatus& before, DeviceId id) {
+  // `then`: when nobody needs the directory of a fast device any more.
+  static Result<int> done(Session& session, const StoreStatus& before, DeviceId id,
+                          std::string_view then) {
     const DeviceStatus device = find_device(before, id).value_or(DeviceStatus{});
-    if (is_its_path(before, device)) {
-      if (const Status removed = remove_path(session, device.path); !removed.ok()) {
-        session.out().warn(
-            fmt::format("the pool's description still names {}, which does no harm: {}",
-                        device.path, removed.error().to_string()));
-      }
+    const std::optional<std::string> fast = fast_directory_of(before, id);
+    Status removed;
+    if (fast.has_value()) {
+      removed = remove_fast_path(session, before, *fast);
+    } else if (is_its_path(before, device)) {
+      removed = remove_path(session, device.path);
+    }
+    if (!removed.ok()) {
+      session.out().warn(
+          fmt::format("the pool's description still names {}, which does no harm: {}",
+                      fast.value_or(device.path), removed.error().to_string()));
     }
     if (session.out().json()) {
       session.out().object(Json{{"id", id}, {"path", device.path}});
     } else {
-      session.out().note(fmt::format("device {}{} is no device of the pool any more", id,
-                                     device.path.empty() ? "" : " (" + device.path + ")"));
+      session.out().note(fmt::format(
+          "device {}{} is no device of the pool any more{}", id,
+          device.path.empty() ? "" : " (" + device.path + ")",
+          fast.value_or("").empty()
+              ? ""
+              : fmt::format("; {} holds nothing that the pool needs, and may be removed {}", *fast,
+                            then)));
     }
     return kExitOk;
   }
@@ -149,7 +186,12 @@ class DeviceRemove final : public Verb {
 
 }  // namespace
 
-std::unique_ptr<Verb> make_device_add() { return std::make_unique<DeviceAdd>(); }
+std::unique_ptr<Verb> make_device_add() {
+  return std::make_unique<DeviceAdd>(DeviceAdd::What::kData);
+}
+std::unique_ptr<Verb> make_device_add_fast() {
+  return std::make_unique<DeviceAdd>(DeviceAdd::What::kFast);
+}
 std::unique_ptr<Verb> make_device_remove() { return std::make_unique<DeviceRemove>(); }
 
 }  // namespace hexad::tools

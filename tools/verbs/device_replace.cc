@@ -78,15 +78,6 @@ class DeviceCatchUp final : public Verb {
   std::uint64_t rate_ = 0;
 };
 
-// Of a fast device, empty where it is not known. Nothing: it is none.
-std::optional<std::string> fast_directory_of(const StoreStatus& before, DeviceId id) {
-  constexpr std::string_view kLog = "/log";
-  const DeviceStatus device = find_device(before, id).value_or(DeviceStatus{});
-  if (device.role != "log") return std::nullopt;
-  if (!device.path.ends_with(kLog)) return "";
-  return device.path.substr(0, device.path.size() - kLog.size());
-}
-
 Result<int> tell_fast(Session& session, DeviceId id, const std::string& directory) {
   if (session.out().json()) {
     session.out().object(Json{{"id", id}, {"path", directory}});
@@ -96,6 +87,27 @@ Result<int> tell_fast(Session& session, DeviceId id, const std::string& director
         directory, id));
   }
   return kExitOk;
+}
+
+// The description names both directories as long as either may be one of the pool.
+Result<int> replace_fast(Session& session, const StoreStatus& before, DeviceId id,
+                         const std::string& old, const std::string& directory,
+                         const std::function<Result<DeviceId>()>& replace) {
+  HEXAD_TRY_ASSIGN(const bool named, add_fast_path(session, before, directory));
+  const Result<DeviceId> replaced = replace();
+  if (!replaced.ok()) {
+    // Of one whose outcome is not known the next opening is to find either.
+    const bool take_back = named && replaced.error().code != ErrorCode::kUnknown;
+    const Status taken = take_back ? remove_fast_path(session, before, directory) : Status();
+    if (!taken.ok()) {
+      session.out().warn(
+          fmt::format("the pool's description still names {}, which does no harm: {}", directory,
+                      taken.error().to_string()));
+    }
+    return replaced.error();
+  }
+  HEXAD_TRY(put_fast_in_place(session, old, directory));
+  return tell_fast(session, id, directory);
 }
 
 // In a pool that another process has. The description names both devices as long as either may be
@@ -116,9 +128,8 @@ class Asked {
     }
     HEXAD_TRY_ASSIGN(const StoreStatus before, holder_.status());
     if (const auto fast = fast_directory_of(before, id_); fast.has_value()) {
-      HEXAD_TRY(holder_.replace_device(id_, path_).status());
-      HEXAD_TRY(put_fast_in_place(session_, *fast, path_));
-      return tell_fast(session_, id_, path_);
+      const auto replace = [&] { return holder_.replace_device(id_, path_); };
+      return replace_fast(session_, before, id_, *fast, path_, replace);
     }
     HEXAD_TRY_ASSIGN(const bool named, add_path(session_, path_));
     const Result<DeviceId> by = holder_.replace_device(id_, path_);
@@ -249,9 +260,8 @@ class DeviceReplace final : public Verb {
       replacement.path = absolute_path(path_);
       replacement.progress = [](std::uint64_t, std::uint64_t) { return !interrupted(); };
       return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
-        HEXAD_TRY(store.replace_device(replacement));
-        HEXAD_TRY(put_fast_in_place(session, *fast, replacement.path));
-        return tell_fast(session, replacement.device, replacement.path);
+        return replace_fast(session, before, replacement.device, *fast, replacement.path,
+                            [&] { return store.replace_device(replacement); });
       });
     }
     // An opening that puts another one in its place has a moment with one less.

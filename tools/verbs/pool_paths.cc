@@ -21,7 +21,10 @@ std::string absolute_path(const std::string& path) {
   if (io::is_address(path)) return path;
   std::error_code ignored;  // fails only without a current directory; then the path stays
   const std::filesystem::path full = std::filesystem::absolute(path, ignored);
-  return full.empty() ? path : full.lexically_normal().string();
+  if (full.empty()) return path;
+  std::string tidy = full.lexically_normal().string();
+  while (tidy.size() > 1 && tidy.ends_with('/')) tidy.pop_back();
+  return tidy;
 }
 
 Status put_path_in_place(const Session& session, const std::string& old, const std::string& path) {
@@ -54,28 +57,76 @@ Status remove_path(const Session& session, const std::string& path) {
   return write_pool(session.pool().directory, pool);
 }
 
-Status put_fast_in_place(const Session& session, const std::string& old,
-                         const std::string& directory) {
+namespace {
+
+// Where nothing is. Of several such devices nobody knows which is which.
+bool is_away(const DeviceStatus& one) {
+  return one.state == "missing" || one.state == "unreadable";
+}
+
+bool shows_own_path(const StoreStatus& status, const DeviceStatus& device) {
+  return !device.path.empty() &&
+         (!is_away(device) ||
+          std::count_if(status.devices.begin(), status.devices.end(), is_away) == 1);
+}
+
+// Those that it names, or where it names none, those that are in use.
+std::vector<std::string> named_fast(const PoolDescription& pool, const StoreStatus& status) {
+  std::vector<std::string> names = pool.fast_directories;
+  if (!names.empty()) return names;
+  for (const DeviceStatus& device : status.devices) {
+    const std::string directory = fast_directory_of(status, device.id).value_or("");
+    if (!directory.empty()) names.push_back(directory);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<bool> add_fast_path(const Session& session, const StoreStatus& status,
+                           const std::string& directory) {
+  if (session.pool().directory.empty()) return false;
+  HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
+  pool.fast_directories = named_fast(pool, status);
+  if (has(pool.fast_directories, directory)) return false;
+  pool.fast_directories.push_back(directory);
+  HEXAD_TRY(write_pool(session.pool().directory, pool));
+  return true;
+}
+
+Status remove_fast_path(const Session& session, const StoreStatus& status,
+                        const std::string& directory) {
   if (session.pool().directory.empty()) return {};
   HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
-  std::vector<std::string>& all = pool.fast_directories;
-  if (has(all, directory)) return {};
-  const auto at = std::find(all.begin(), all.end(), old);
-  if (at != all.end()) {
-    *at = directory;
-  } else {
-    all.push_back(directory);
-  }
+  pool.fast_directories = named_fast(pool, status);
+  if (!has(pool.fast_directories, directory)) return {};
+  std::erase(pool.fast_directories, directory);
   return write_pool(session.pool().directory, pool);
 }
 
+Status put_fast_in_place(const Session& session, const std::string& old,
+                         const std::string& directory) {
+  if (session.pool().directory.empty() || old == directory) return {};
+  HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
+  std::vector<std::string>& all = pool.fast_directories;
+  if (!has(all, old)) return {};
+  std::erase(all, directory);
+  std::replace(all.begin(), all.end(), old, directory);
+  return write_pool(session.pool().directory, pool);
+}
+
+std::optional<std::string> fast_directory_of(const StoreStatus& status, DeviceId id) {
+  constexpr std::string_view kLog = "/log";
+  for (const DeviceStatus& device : status.devices) {
+    if (device.id != id || device.role != "log") continue;
+    if (!device.path.ends_with(kLog) || !shows_own_path(status, device)) return "";
+    return device.path.substr(0, device.path.size() - kLog.size());
+  }
+  return std::nullopt;
+}
+
 bool is_its_path(const StoreStatus& before, const DeviceStatus& device) {
-  const auto is_away = [](const DeviceStatus& one) {
-    return one.state == "missing" || one.state == "unreadable";
-  };
-  if (device.role != "data" || device.path.empty()) return false;
-  return !is_away(device) ||
-         std::count_if(before.devices.begin(), before.devices.end(), is_away) == 1;
+  return device.role == "data" && shows_own_path(before, device);
 }
 
 }  // namespace hexad::tools

@@ -2,9 +2,11 @@
 // that is no device of the pool does no harm; a device of it that is in no description looks lost.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "core/api/types.h"
 #include "tools/cli/verb.h"
 
@@ -24,10 +26,19 @@ Result<bool> add_path(const Session& session, const std::string& path);
 // It has it no more. Errors: as above.
 Status remove_path(const Session& session, const std::string& path);
 
-// The description names the fast directory `directory` in the place of `old` from then on, or
-// beside those that it names. Errors: as above.
+// As those, of a fast directory. Where the description names none, the labels do: then it names
+// those that `status` shows, too. Errors: as above.
+Result<bool> add_fast_path(const Session& session, const StoreStatus& status,
+                           const std::string& directory);
+Status remove_fast_path(const Session& session, const StoreStatus& status,
+                        const std::string& directory);
+// The new one is in the place of `old`, and that is not named any more. Errors: as above.
 Status put_fast_in_place(const Session& session, const std::string& old,
                          const std::string& directory);
+
+// Of a fast device; empty where that is not known, as is_its_path() has it. Nothing: it is none, or
+// no device of the pool.
+std::optional<std::string> fast_directory_of(const StoreStatus& status, DeviceId id);
 
 // The path that the status shows is that of the device: what is not there is shown at one of the
 // paths where nothing is, which is its own if it is alone.

@@ -98,6 +98,8 @@ constexpr std::array kVerbs = {
     VerbEntry{"device add", PoolUse::kRequired,
               "Take one device more into the pool, while it is in use or not",
               "hexad device add /pool /dev/sdh", make_device_add},
+    VerbEntry{"device add-fast", PoolUse::kRequired, "Take a fast device more into the pool",
+              "hexad device add-fast /pool /optane/pool", make_device_add_fast},
     VerbEntry{"device drain", PoolUse::kRequired,
               "Have what lies on a device moved to others, so that it can be removed",
               "hexad device drain /pool 3 --until-empty", make_device_drain},

@@ -46,6 +46,7 @@ std::unique_ptr<Verb> make_damage_ack();
 std::unique_ptr<Verb> make_device_ls();
 std::unique_ptr<Verb> make_device_can();
 std::unique_ptr<Verb> make_device_add();
+std::unique_ptr<Verb> make_device_add_fast();
 std::unique_ptr<Verb> make_device_drain();
 std::unique_ptr<Verb> make_device_undrain();
 std::unique_ptr<Verb> make_device_move();

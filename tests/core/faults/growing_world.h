@@ -22,6 +22,7 @@ inline RuntimeOptions growing() {
 struct GrowingWorld : ChangingWorld {
   int written = 0;
   std::uint64_t patience = RuntimeOptions().device_patience;
+  LogDurability durability = LogDurability::kFull;
 
   static std::string bytes(int i) { return noise(i % 4 == 0 ? 200'000 : 3000, 7000 + i); }
   bool put(Store& store) {
@@ -59,13 +60,16 @@ struct GrowingWorld : ChangingWorld {
     RuntimeOptions how = growing();
     how.access = access;
     how.device_patience = patience;
+    how.log_durability = durability;
     open_with(how, use);
   }
   // What reaches no disk from some request of `use` on reaches none until the power is cut.
   template <typename Use>
   void crash(const Use& use) {
     system.run([&] {
-      Result<Store> store = Store::open(pool, growing(), &system);
+      RuntimeOptions how = growing();
+      how.log_durability = durability;
+      Result<Store> store = Store::open(pool, how, &system);
       if (store.ok()) use(*store);
       if (!store.ok()) problem += " open: " + store.error().to_string();
     });
