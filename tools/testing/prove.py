@@ -92,6 +92,7 @@ CAMPAIGNS = (
     DeviceKills,
     StoreKills,
     TakeOver,
+    Campaign("//tests/core/faults:corruptions_test"),
     Campaign("//tests/core/store:cleaned_model_test"),
     Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
     Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
