@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -102,3 +103,32 @@ def test_what_another_project_fails_at_is_left_out_and_said(tmp_path, monkeypatc
     saved = json.loads((tmp_path / "results.json").read_text())
     assert saved["failed"] == {"read, another": "OSError: its <file> ends early"}
     assert saved["rounds"] == {"read": {"hexad": [2, 2]}}
+
+
+FIO = """#!/usr/bin/env python3
+import json
+import os
+print(json.dumps({"jobs": [{how: {"bw_bytes": 50_000_000} for how in ("read", "write")}]}))
+"""
+
+
+def test_drives_that_die_beside_fio(tmp_path, monkeypatch):
+    """On files without a limit, with a stand-in for fio, which the tests do not need."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "fio").write_text(FIO)
+    (tools / "fio").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    drives = [tmp_path / f"drive{number}" for number in range(7)]
+    for drive in drives:
+        drive.touch()
+        os.truncate(drive, 256 << 20)
+    program = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "devices" / "compare.py"
+    words = ["--fill", "32", "--seconds", "1", "--dir", tmp_path, "--drives", *drives]
+    done = subprocess.run(
+        [sys.executable, "-B", program, *words], check=True, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert len(rows) == 10 and "| rebuild" in rows and "| reads, one drive dead" in rows
+    assert sorted(tmp_path.iterdir()) == sorted([*drives, tools])

@@ -3,7 +3,7 @@
 # run_benchmarks.sh commit-path|metadata|transactions|peers|space [--quick] [OPTION...]: one of the programs that
 # print tables of their own, with its options; --help lists them. run_benchmarks.sh nbd: fio on an object
 # as a disk. run_benchmarks.sh ceph: a store on images of a Ceph cluster. run_benchmarks.sh python: the Python
-# package beside other stores.
+# package beside other stores. run_benchmarks.sh devices: drives that die and come back, beside fio.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -30,6 +30,12 @@ case ${1:-} in
     exec python3 -B benchmarks/ceph/compare.py --hexad .bazel/opt/bin/tools/hexad \
       --cluster tools/ceph/cluster.py --commit "$commit" "$@"
     ;;
+  devices)
+    shift
+    tools/setup/python_venv.sh --tests
+    tools/build/python_package.sh
+    exec .venv/bin/python -B benchmarks/devices/compare.py --commit "$commit" "$@"
+    ;;
   python)
     shift
     tools/setup/python_venv.sh --tests --bench
@@ -38,7 +44,7 @@ case ${1:-} in
     ;;
   "" | --quick) ;;
   *)
-    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, nbd, ceph or python" >&2
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, devices, nbd, ceph or python" >&2
     exit 2
     ;;
 esac
