@@ -534,7 +534,7 @@ class Store {
   // Errors: kNotFound (no such device), kReadOnly, kClosed, and those of checkpoint().
   Status clear_device_errors(const std::vector<DeviceId>& devices = {});
   // Lets other processes of the same user, and root's, ask about the store until it is closed, by a
-  // Unix socket (doc/control.md): its state, its space, its names, a scrub. Three threads; `status`
+  // Unix socket (doc/control.md): its state, its space, its names, a scrub. Four threads; `status`
   // has a note of where the socket is. Again: nothing.
   //
   // Errors: kUnsupported (no directory takes the socket, or nobody needs it: what is open for

@@ -8,9 +8,8 @@
 //   F3  every live unit belongs to a blob or to a pack stripe
 //   F4  every page belongs to an object, or to a writer that has not published
 //   F5  a pack stripe has as many live bytes as blobs in it have together
-//   F6  deep: every cell verifies, but for those that a crash has torn and that the next opening
-//   for
-//       writing heals (R8); re-encoding the data gives the parity
+//   F6  deep: every cell verifies, but for those that a crash has torn, which the next opening that
+//       writes heals (R8); re-encoding the data gives the parity
 //   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
 //   F8  the totals of a collection are the number and the sizes of its objects
 //   F9  runs and manifest are in live units of their own; deep: every run verifies

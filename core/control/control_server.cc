@@ -22,9 +22,9 @@ Error unknown_question() {
   return Error{
       ErrorCode::kUnsupported, "the control socket does not know this question",
       "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
-      "acknowledge, damage acknowledge all, device online, device add, device replace, device "
-      "drain, device undrain, device remove, device clear-errors, scrub start, scrub pause, scrub "
-      "resume, scrub stop, scrub status."};
+      "acknowledge, damage acknowledge all, device online, device add, device add-fast, "
+      "device replace, device drain, device undrain, device remove, device clear-errors, scrub "
+      "start, scrub pause, scrub resume, scrub stop, scrub status."};
 }
 
 }  // namespace
@@ -78,7 +78,10 @@ Status ControlServer::start(const std::vector<std::string>& directories) {
   }
   if (services_.empty()) return refused;
   const io::Lock lock(mutex_);
-  path_ = services_.front()->path();
+  for (const std::unique_ptr<io::LineService>& service : services_) {
+    paths_.push_back(service->path());
+  }
+  refused_ = refused.message;
   return {};
 }
 
@@ -87,16 +90,21 @@ std::size_t ControlServer::waiting() {
   return questions_.size();
 }
 
-std::string ControlServer::path() {
+std::vector<std::string> ControlServer::paths() {
   const io::Lock lock(mutex_);
-  return path_;
+  return paths_;
+}
+
+std::string ControlServer::refused() {
+  const io::Lock lock(mutex_);
+  return refused_;
 }
 
 void ControlServer::stop() {
   {
     const io::Lock lock(mutex_);
     ended_ = true;
-    path_.clear();
+    paths_.clear();
     changed_.notify_all();
   }
   scrub_.end();

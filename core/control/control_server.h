@@ -1,7 +1,7 @@
 // The control socket of an open store: answers the questions of other processes, and scrubs when
 // they ask for it. doc/control.md, doc/decisions/060-control-socket.md
 //
-// Three threads. That of the socket (io/lines/line_service.h) answers what takes no time: the
+// Four threads. Those of the two sockets (io/lines/line_service.h) answer what takes no time: the
 // status, and all about the scrub. One answers what may read devices or walk over all objects, one
 // question after the other. One scrubs (core/control/asked_scrub.h).
 #pragma once
@@ -75,8 +75,10 @@ class ControlServer {
   // Nobody is heard any more, and what goes on ends at its next step. Waits for no device. Any
   // number of times; any thread.
   void stop();
-  // Of the socket; empty: there is none. Any thread.
-  std::string path();
+  // Of the sockets; empty: there are none. Any thread.
+  std::vector<std::string> paths();
+  // Why one of the two places has none; empty: both have. Any thread.
+  std::string refused();
   // Of the scrub; nothing: none has been asked for. Any thread.
   std::optional<JobStatus> scrub_status() { return scrub_.job(); }
   // How many questions wait for the one that is worked on. Any thread.
@@ -104,7 +106,8 @@ class ControlServer {
   io::Mutex mutex_;  // a leaf
   io::CondVar changed_;
   std::deque<Question> questions_;  // guarded by mutex_
-  std::string path_;                // guarded by mutex_
+  std::vector<std::string> paths_;  // guarded by mutex_
+  std::string refused_;             // likewise
   std::unique_ptr<io::Thread> answers_;
   std::vector<std::unique_ptr<io::LineService>> services_;
 };

@@ -384,7 +384,8 @@ class Engine : public InternalCommits {
   // engine_return.cc
   Status take_in_returned();
   std::uint64_t missing_bytes();
-  // How often commits, streams and reads of users have made a device do something.
+  // How often a commit, of a user or of the store itself, data of a stream, or a read of an object
+  // that the cache had not, has made a device do something.
   std::uint64_t device_uses() const;
   // A root says that those are whole which lack nothing any more.
   Status settle_whole();

@@ -57,8 +57,12 @@ void Engine::show_control(StoreStatus& status) {
     server = control_;
   }
   if (server == nullptr) return;
-  if (const std::string path = server->path(); !path.empty()) {
-    status.notes.push_back("others may ask over the control socket " + path);
+  std::string where;
+  for (const std::string& path : server->paths()) where += (where.empty() ? "" : " or ") + path;
+  if (!where.empty()) {
+    const std::string refused = server->refused();
+    status.notes.push_back("others may ask over the control socket " + where +
+                           (refused.empty() ? "" : ", and nowhere else: " + refused));
   }
   if (std::optional<JobStatus> scrub = server->scrub_status(); scrub.has_value()) {
     status.jobs.push_back(*std::move(scrub));

@@ -1,6 +1,6 @@
 // The fast devices of a store that is open: one more, and another one for one that goes. What is on
 // them are copies: of the log, which is copied there at once, and of the index, which an opening
-// makes. AD7 to AD9 of doc/invariants.md#devices-more-and-less; one less is
+// makes. AD8 and AD9 of doc/invariants.md#devices-more-and-less; one less is
 // Engine::remove_device().
 #include <string>
 #include <vector>

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "alloc/device_layout.h"
 #include "base/units.h"
 #include "core/engine/engine.h"
 #include "core/opening/new_device.h"

@@ -84,8 +84,9 @@ std::uint64_t Engine::device_uses() const {
                        counters.since_open(CounterId::kReads) -
                        counters.since_open(CounterId::kCacheReads);
   for (const DeviceId id : parts_.members->usable_ids()) {
-    const io::DeviceTraffic& traffic = parts_.members->find(id)->device->traffic();
-    uses += traffic.writes_for[static_cast<std::size_t>(io::IoCause::kUser)].load(
+    const io::Device* const device = parts_.members->find(id)->device.get();
+    if (device == nullptr) continue;  // it has left meanwhile
+    uses += device->traffic().writes_for[static_cast<std::size_t>(io::IoCause::kUser)].load(
         std::memory_order_relaxed);
   }
   return uses;

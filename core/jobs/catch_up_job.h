@@ -24,7 +24,7 @@ class CatchUpJob : public Job {
     // Behind a pass: has a root say which devices lack nothing any more.
     std::function<Status()> settle;
     std::function<std::uint64_t()> missing;  // bytes
-    std::function<std::uint64_t()> used;     // grows whenever a user makes a device do something
+    std::function<std::uint64_t()> used;  // grows with each commit and read that devices work for
   };
   CatchUpJob(io::Clock& clock, Work work) : clock_(clock), work_(std::move(work)) {}
 

@@ -142,7 +142,8 @@ class Devices(Writing):
                 if not _native.goes_on():
                     self._take_back_fast(where, named)
                 raise
-            self._describe_fast(lambda now: [where if one == before else one for one in now if one != where])
+            if before != where:
+                self._describe_fast(lambda now: self._in_place(now, before, where))
             return replaced
         old = self._only_path_of(id)
         # While it is no device of the store, it does no harm there; missing, it would look lost.
@@ -266,6 +267,14 @@ class Devices(Writing):
                 return False
             _native.write_pool(self.path, devices, after)
             return True
+
+    @staticmethod
+    def _in_place(names: list[str], old: str, new: str) -> list[str]:
+        """With the new one, which is among them, where the old one was; first, where nobody knows that."""
+        others = [one for one in names if one != new]
+        if old not in others:
+            return [new, *others]
+        return [new if one == old else one for one in others]
 
     def _take_back_fast(self, directory: str, named: bool) -> None:
         """As _take_back()."""

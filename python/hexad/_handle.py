@@ -29,7 +29,7 @@ class _OnlyReads:
 
     _WRITES = {
         "commit", "submit", "open_writer", "checkpoint", "catch_up", "bring_back_device",
-        "clear_device_errors", "add_device", "drain_device", "undrain_device", "remove_device",
+        "clear_device_errors", "add_device", "add_fast_device", "drain_device", "undrain_device", "remove_device",
         "replace_device", "move_slabs",
     }
 

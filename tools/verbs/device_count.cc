@@ -61,7 +61,7 @@ class DeviceAdd final : public Verb {
     HEXAD_TRY_ASSIGN(const bool named, name(session, look));
     const Result<DeviceId> id = work();
     if (!id.ok()) {
-      if (named) take_back(session, look);
+      if (named) take_back_path(session, look(), path_, fast_ ? PathOf::kFast : PathOf::kData);
       return id.error();
     }
     // It is a device of the pool, whether or not that can be looked at.
@@ -91,37 +91,6 @@ class DeviceAdd final : public Verb {
     if (!fast_) return add_path(session, path_);
     HEXAD_TRY_ASSIGN(const StoreStatus status, look());
     return add_fast_path(session, status, path_);
-  }
-
-  // Where it may have become one all the same, its path stays: a store that has turned read-only
-  // does not know which of its roots counts.
-  void take_back(Session& session, const Look& look) const {
-    const Result<StoreStatus> status = look();
-    const auto is_there = [&](const DeviceStatus& device) {
-      if (fast_) return fast_directory_of(*status, device.id) == path_;
-      return !device.role.empty() && device.path == path_;
-    };
-    const bool member = !status.ok() || status->read_only ||
-                        std::any_of(status->devices.begin(), status->devices.end(), is_there);
-    if (!status.ok()) {
-      session.out().warn(
-          fmt::format("whether {} has become a device of the pool could not be looked up, so the "
-                      "pool's description goes on naming it, which does no harm: {}",
-                      path_, status.error().to_string()));
-    } else if (status->read_only) {
-      session.out().warn(
-          fmt::format("the store has turned read-only, and {} may be a device of it when it is "
-                      "opened next: the pool's description goes on naming it, which does no harm",
-                      path_));
-    }
-    const Status taken = member  ? Status()
-                         : fast_ ? remove_fast_path(session, *status, path_)
-                                 : remove_path(session, path_);
-    if (!taken.ok()) {
-      session.out().warn(
-          fmt::format("the pool's description still names {}, which does no harm: {}", path_,
-                      taken.error().to_string()));
-    }
   }
 
   const bool fast_;

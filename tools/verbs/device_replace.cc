@@ -92,18 +92,12 @@ Result<int> tell_fast(Session& session, DeviceId id, const std::string& director
 // The description names both directories as long as either may be one of the pool.
 Result<int> replace_fast(Session& session, const StoreStatus& before, DeviceId id,
                          const std::string& old, const std::string& directory,
-                         const std::function<Result<DeviceId>()>& replace) {
+                         const std::function<Result<DeviceId>()>& replace,
+                         const std::function<Result<StoreStatus>()>& look) {
   HEXAD_TRY_ASSIGN(const bool named, add_fast_path(session, before, directory));
   const Result<DeviceId> replaced = replace();
   if (!replaced.ok()) {
-    // Of one whose outcome is not known the next opening is to find either.
-    const bool take_back = named && replaced.error().code != ErrorCode::kUnknown;
-    const Status taken = take_back ? remove_fast_path(session, before, directory) : Status();
-    if (!taken.ok()) {
-      session.out().warn(
-          fmt::format("the pool's description still names {}, which does no harm: {}", directory,
-                      taken.error().to_string()));
-    }
+    if (named) take_back_path(session, look(), directory, PathOf::kFast);
     return replaced.error();
   }
   HEXAD_TRY(put_fast_in_place(session, old, directory));
@@ -129,7 +123,8 @@ class Asked {
     HEXAD_TRY_ASSIGN(const StoreStatus before, holder_.status());
     if (const auto fast = fast_directory_of(before, id_); fast.has_value()) {
       const auto replace = [&] { return holder_.replace_device(id_, path_); };
-      return replace_fast(session_, before, id_, *fast, path_, replace);
+      const auto look = [&] { return holder_.status(); };
+      return replace_fast(session_, before, id_, *fast, path_, replace, look);
     }
     HEXAD_TRY_ASSIGN(const bool named, add_path(session_, path_));
     const Result<DeviceId> by = holder_.replace_device(id_, path_);
@@ -260,8 +255,10 @@ class DeviceReplace final : public Verb {
       replacement.path = absolute_path(path_);
       replacement.progress = [](std::uint64_t, std::uint64_t) { return !interrupted(); };
       return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
-        return replace_fast(session, before, replacement.device, *fast, replacement.path,
-                            [&] { return store.replace_device(replacement); });
+        return replace_fast(
+            session, before, replacement.device, *fast, replacement.path,
+            [&] { return store.replace_device(replacement); },
+            [&] { return Result<StoreStatus>(store.status()); });
       });
     }
     // An opening that puts another one in its place has a moment with one less.

@@ -150,8 +150,11 @@ class Diagnosis {
           fmt::format("hexad device catch-up {}", facts_.pool));
     } else if (device.role != "data") {
       add(Urgency::kSoon, std::move(problem),
-          "The log is kept on the data devices meanwhile. Put the fast directory back, or another "
-          "one, here NEW, in its place:",
+          fmt::format(
+              "The log is kept on the data devices meanwhile. Put the fast directory back, "
+              "do without it for good (hexad device remove {} {}), or put another one, here "
+              "NEW, in its place:",
+              facts_.pool, device.id),
           fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
     } else {
       add(urgency, std::move(problem),

@@ -35,8 +35,8 @@ void print(Output& out, const FsckReport& report) {
   if (report.torn_cells > 0) {
     out.note(
         fmt::format("{} cells of the last commits are not whole, as a crash leaves them, and the "
-                    "others make up "
-                    "for them: the next command that writes to the pool writes them again",
+                    "others make up for them: the next command that writes to the pool writes "
+                    "them again",
                     report.torn_cells));
   }
 }

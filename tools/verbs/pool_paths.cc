@@ -1,5 +1,7 @@
 #include "tools/verbs/pool_paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -109,9 +111,12 @@ Status put_fast_in_place(const Session& session, const std::string& old,
   if (session.pool().directory.empty() || old == directory) return {};
   HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
   std::vector<std::string>& all = pool.fast_directories;
-  if (!has(all, old)) return {};
   std::erase(all, directory);
-  std::replace(all.begin(), all.end(), old, directory);
+  if (has(all, old)) {
+    std::replace(all.begin(), all.end(), old, directory);
+  } else {
+    all.insert(all.begin(), directory);  // the index goes to the first
+  }
   return write_pool(session.pool().directory, pool);
 }
 
@@ -123,6 +128,32 @@ std::optional<std::string> fast_directory_of(const StoreStatus& status, DeviceId
     return device.path.substr(0, device.path.size() - kLog.size());
   }
   return std::nullopt;
+}
+
+void take_back_path(Session& session, const Result<StoreStatus>& now, const std::string& path,
+                    PathOf of) {
+  constexpr const char* kNoHarm = "the pool's description goes on naming it, which does no harm";
+  if (!now.ok()) {
+    return session.out().warn(
+        fmt::format("whether {} has become a device of the pool could not be looked up, so {}: {}",
+                    path, kNoHarm, now.error().to_string()));
+  }
+  if (now->read_only) {
+    return session.out().warn(fmt::format(
+        "the store has turned read-only, and {} may be a device of it when it is opened next: {}",
+        path, kNoHarm));
+  }
+  const auto is_there = [&](const DeviceStatus& device) {
+    if (of == PathOf::kFast) return fast_directory_of(*now, device.id) == path;
+    return !device.role.empty() && device.path == path;
+  };
+  if (std::any_of(now->devices.begin(), now->devices.end(), is_there)) return;
+  const Status taken =
+      of == PathOf::kFast ? remove_fast_path(session, *now, path) : remove_path(session, path);
+  if (!taken.ok()) {
+    session.out().warn(fmt::format("the pool's description still names {}, which does no harm: {}",
+                                   path, taken.error().to_string()));
+  }
 }
 
 bool is_its_path(const StoreStatus& before, const DeviceStatus& device) {

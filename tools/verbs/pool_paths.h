@@ -2,6 +2,7 @@
 // that is no device of the pool does no harm; a device of it that is in no description looks lost.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -32,9 +33,17 @@ Result<bool> add_fast_path(const Session& session, const StoreStatus& status,
                            const std::string& directory);
 Status remove_fast_path(const Session& session, const StoreStatus& status,
                         const std::string& directory);
-// The new one is in the place of `old`, and that is not named any more. Errors: as above.
+// The new one is in the place of `old`, and that is not named any more; where it was not, the new
+// one is the first. Errors: as above.
 Status put_fast_in_place(const Session& session, const std::string& old,
                          const std::string& directory);
+
+// Behind a change that was refused: the description does not name the path any more, unless it may
+// have become one of the pool all the same. `now`: the status since; a store that has turned
+// read-only does not know which of its roots counts. What stays, and why, is a warning.
+enum class PathOf : std::uint8_t { kData, kFast };
+void take_back_path(Session& session, const Result<StoreStatus>& now, const std::string& path,
+                    PathOf of);
 
 // Of a fast device; empty where that is not known, as is_its_path() has it. Nothing: it is none, or
 // no device of the pool.

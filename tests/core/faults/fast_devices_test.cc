@@ -1,4 +1,4 @@
-// A fast device more in a store that is open, and one less: AD7 to AD9 of
+// A fast device more in a store that is open, and one less: AD8 and AD9 of
 // doc/invariants.md#devices-more-and-less. In simulated time, with the power cut behind each
 // request of the change.
 #include <algorithm>
