@@ -37,7 +37,10 @@ def die(words):
 
 
 def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        die(f"{words[0]} is not installed")
     if done.returncode != 0:
         die(f"this did not work: {' '.join(words)}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -55,17 +58,29 @@ class Throttle:
 
     def __enter__(self):
         try:
+            self.before = self.group()
             if not self.folder.startswith(self.OLD):
                 self.write("/sys/fs/cgroup/cgroup.subtree_control", "+io")
             os.makedirs(self.folder, exist_ok=True)
             self.write(os.path.join(self.folder, "cgroup.procs"), str(os.getpid()))
         except OSError as error:
+            with contextlib.suppress(OSError):
+                os.rmdir(self.folder)
             die(f"no throttle: {error}; give seven --drives of your own")
         return self
 
     def __exit__(self, *_):
-        self.write(os.path.join(os.path.dirname(self.folder), "cgroup.procs"), str(os.getpid()))
+        self.write(os.path.join(self.before, "cgroup.procs"), str(os.getpid()))
         os.rmdir(self.folder)
+
+    def group(self):
+        """The folder of the group that this process is in."""
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            for line in file:
+                _, controllers, path = line.strip().split(":", 2)
+                if "blkio" in controllers.split(",") or not controllers:
+                    return os.path.dirname(self.folder) + path
+        return os.path.dirname(self.folder)
 
     def hold(self, path):
         device = os.stat(path).st_rdev
@@ -142,7 +157,7 @@ class Load:
                     self.store.get(name)
                 with self.lock:
                     self.done += OBJECT
-        except hexad.Error as error:
+        except Exception as error:  # pylint: disable=broad-exception-caught
             self.problem = error
             self.over.set()
 
@@ -165,6 +180,32 @@ class Load:
         self.rate = self.done / 1e6 / (time.monotonic() - self.began)
         if self.problem is not None:
             die(f"a load has failed: {self.problem}")
+
+
+class PacedScrub:
+    """One after the other, so that there is always one."""
+
+    def __init__(self, store, rate):
+        self.store, self.rate = store, rate
+        self.over = threading.Event()
+        self.problem = None
+        self.thread = threading.Thread(target=self.work)
+
+    def work(self):
+        try:
+            while not self.over.is_set():
+                self.store.scrub(rate=self.rate, progress=lambda *_: not self.over.is_set())
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self.problem = error
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        if self.problem is not None:
+            die(f"a scrub has failed: {self.problem}")
 
 
 def load_rate(store, count, put, seconds):
@@ -238,13 +279,8 @@ class Bench:
         alone, beside = [], []
         for _ in range(3):  # by turns
             alone.append(load_rate(store, self.count, True, self.options.seconds))
-            stop = threading.Event()
-            thread = threading.Thread(target=lambda: store.scrub(
-                rate=pace, progress=lambda *_: not stop.is_set()))
-            thread.start()
-            beside.append(load_rate(store, self.count, True, self.options.seconds))
-            stop.set()
-            thread.join()
+            with PacedScrub(store, pace):
+                beside.append(load_rate(store, self.count, True, self.options.seconds))
         self.puts = statistics.median(alone)
         self.row(f"puts beside a scrub at {pace / 1e6:.0f} MB/s", statistics.median(beside),
                  "puts alone", self.puts, ">= 0.9")
@@ -300,8 +336,13 @@ class Bench:
             what = "rebuild" if how == "asked" else "rebuild in the background, idle"
             self.row(what, lacks / 1e6 / took, "fio writes the new drive", write, ">= 0.7")
 
-    def wait_until_whole(self, store):
+    def wait_until_whole(self, store, load=None):
+        end = time.monotonic() + 600
         while self.missing(store) > 0:
+            if load is not None and load.over.is_set():
+                break  # its __exit__ says why
+            if time.monotonic() > end:
+                die(f"{self.missing(store)} bytes are missing still: {store.status()['notes']}")
             time.sleep(0.05)
 
     def rebuild_beside_puts(self, seconds):
@@ -313,7 +354,7 @@ class Bench:
                 _, lacks = self.take_place(store, 2, new)
                 load.restart()
                 began = time.monotonic()
-                self.wait_until_whole(store)
+                self.wait_until_whole(store, load)
                 took = time.monotonic() - began
         self.row("puts beside a rebuild", load.rate, "puts alone, with that drive lost", without,
                  ">= 0.5")

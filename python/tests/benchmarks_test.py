@@ -122,13 +122,13 @@ def test_drives_that_die_beside_fio(tmp_path, monkeypatch):
     drives = [tmp_path / f"drive{number}" for number in range(7)]
     for drive in drives:
         drive.touch()
-        os.truncate(drive, 256 << 20)
+        os.truncate(drive, 128 << 20)
     program = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "devices" / "compare.py"
     words = ["--fill", "32", "--seconds", "1", "--dir", tmp_path, "--drives", *drives]
     done = subprocess.run(
-        [sys.executable, "-B", program, *words], check=True, capture_output=True, text=True
+        [sys.executable, "-B", program, *words], check=False, capture_output=True, text=True
     )
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert len(rows) == 10 and "| rebuild" in rows and "| reads, one drive dead" in rows
     assert sorted(tmp_path.iterdir()) == sorted([*drives, tools])

@@ -164,7 +164,7 @@ class AddFast(Verb):
     def finish(self, pool):
         if len(pool.fast()) < 2:
             super().finish(pool)
-        pool.test.assertEqual(len(pool.fast()), 2)
+        pool.test.assertEqual([row["state"] for row in pool.rows("log").values()], ["ok"] * 2)
 
 
 class RemoveFast(Verb):

@@ -140,7 +140,7 @@ TEST_CASE("device changes: devices are replaced, and fast ones come and go, unde
   lose(faulty, store, "d4");
   REQUIRE(message_of(store.replace_device({4, "new4"}).status()) == "");
   REQUIRE(message_of(store.catch_up().status()) == "");
-  // Fast ones: a second one, the first goes, the second is lost and replaced.
+  // Fast ones: a second one, the first goes, the second gives its place to a third.
   const Result<DeviceId> second = store.add_fast_device(first + "-second");
   REQUIRE(message_of(second.status()) == "");
   REQUIRE(message_of(store.remove_device(7)) == "");
