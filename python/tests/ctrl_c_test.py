@@ -191,7 +191,8 @@ def test_format_leaves_nothing(tmp_path, interrupt):
 
 def test_adding_a_device(tmp_path, interrupt):
     path, new = tmp_path / "pool", tmp_path / "new"
-    hexad.format(path, devices=6, size="256 MiB", log_size="48 MiB")
+    # A log of many steps: what is written to memory first is there in no time.
+    hexad.format(path, devices=6, size="512 MiB", log_size="192 MiB")
     with hexad.open(path) as store:
         store.put("x", b"1")
 
