@@ -45,14 +45,12 @@ TEST_CASE("devices: a seventh is added, zones are made on it, and any two may be
         // Where there is most room first.
         const bool used = World::device(store, 7)->slabs_used > 0;
         world.expect(used || size < 16_MiB, "no zone uses it");
-        world.problem += world.check(store);
-        world.look_deep(store);
+        world.expect_right(store);
       });
       world.pool = with_new(world.pool);
       world.open([&](Store& store) {
         world.expect_whole(store, 7);
-        world.problem += world.check(store);
-        world.look_deep(store);
+        world.expect_right(store);
       });
       world.read_without_any_two(world.all_disks());
     });
@@ -139,8 +137,7 @@ TEST_CASE("devices: the power fails behind each request of adding one") {
         }
         world.expect_whole(store, 7);
         world.churn(store, 3);
-        world.problem += world.check(store);
-        world.look_deep(store);
+        world.expect_right(store);
       });
       world.read_without_any_two(world.all_disks(), 7);
     });

@@ -56,8 +56,7 @@ TEST_CASE("devices: one with nothing on it is removed, attached or away, and is 
         world.expect_refused(store.remove_device(0), ErrorCode::kNoSpace,
                              "the store has 5 data devices, 6 are needed");
         world.churn(store, 5);
-        world.problem += world.check(store);
-        world.look_deep(store);
+        world.expect_right(store);
       });
       system->disk(kNew).appear();
       // It is no more needed, and does no harm.
@@ -121,8 +120,7 @@ TEST_CASE("devices: the power fails behind each request of removing one") {
         }
         world.expect_whole(store, 6);
         world.churn(store, 3);
-        world.problem += world.check(store);
-        world.look_deep(store);
+        world.expect_right(store);
       });
       world.pool = six;
       world.read_without_any_two(world.all_disks(), 5);
@@ -157,8 +155,7 @@ TEST_CASE("devices: another one fails behind each request of removing one") {
             world.expect_ok(store.bring_back_device(1), "back");
             world.expect_ok(store.catch_up().status(), "catch up");
           }
-          world.problem += world.check(store);
-          world.look_deep(store);
+          world.expect_right(store);
         });
         world.read_without_any_two(world.all_disks(), 5);
       });

@@ -43,6 +43,11 @@ struct GrowingWorld : ChangingWorld {
     }
     return read_all(store);
   }
+  // Everything is there, and every cell right.
+  void expect_right(Store& store) {
+    problem += check(store);
+    look_deep(store);
+  }
   static std::size_t data_devices(Store& store) {
     const std::vector<DeviceStatus> all = store.status().devices;
     return static_cast<std::size_t>(std::count_if(
