@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "alloc/failure_domains.h"
 #include "alloc/header_slot.h"
 #include "alloc/sealed_block.h"
 #include "base/assert.h"
@@ -38,6 +39,9 @@ constexpr std::uint64_t kAdded = 32;
 // Incompatible feature: some row is filling, and how much a zone may have lost stands at the end. A
 // program that does not know it would take the row for damaged.
 constexpr std::uint64_t kFilling = 64;
+// Incompatible feature: failure domains stand at the end. A program that does not know them would
+// take too few devices for enough, and make zones that lose too much with one domain.
+constexpr std::uint64_t kDomains = 128;
 // The states of a row that is behind, beside those of MemberState.
 constexpr std::uint8_t kStateBehind = 3;
 constexpr std::uint8_t kStateFilling = 4;
@@ -200,6 +204,33 @@ void decode_slabs(Decoder& decoder, Root& root) {
   }
 }
 
+void encode_domains(Encoder& encoder, const Root& root) {
+  encoder.le32(root.domain_cells);
+  encoder.le32(static_cast<std::uint32_t>(
+      std::count_if(root.devices.begin(), root.devices.end(),
+                    [](const RootDevice& row) { return !row.domain.empty(); })));
+  for (const RootDevice& row : root.devices) {
+    if (row.domain.empty()) continue;
+    encoder.le32(row.id);
+    encoder.bytes(row.domain);
+  }
+}
+
+void decode_domains(Decoder& decoder, Root& root) {
+  root.domain_cells = decoder.le32();
+  const std::uint32_t count = decoder.le32();
+  if (root.domain_cells == 0 || count > root.devices.size()) decoder.fail();
+  std::int64_t before = -1;
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    const DeviceId id = decoder.le32();
+    const std::string_view name = decoder.bytes();
+    RootDevice* const row = root.find(id);
+    if (row == nullptr || name.empty() || id <= before) return decoder.fail();
+    row->domain = std::string(name);
+    before = id;
+  }
+}
+
 bool any_added(const Root& root) {
   return std::any_of(root.devices.begin(), root.devices.end(),
                      [](const RootDevice& row) { return row.slabs != 0; });
@@ -267,6 +298,10 @@ Status check_row(const RootDevice& row, Epoch epoch) {
   }
   if ((row.draining || row.slabs != 0) && row.role != DeviceRole::kData) {
     return invalid(name + ": draining or with slabs, and no data device");
+  }
+  if (!row.domain.empty()) {
+    if (row.role != DeviceRole::kData) return invalid(name + ": a failure domain of a log device");
+    HEXAD_TRY(check_domain_name(row.domain));
   }
   if (row.slabs > kMaxSlabs) {
     return invalid(name + ": " + std::to_string(row.slabs) + " slabs, at most " +
@@ -435,6 +470,13 @@ Status check_root(const Root& root) {
       return invalid("device table is not sorted by id");
     }
     HEXAD_TRY(check_row(root.devices[i], root.epoch));
+    if (!root.devices[i].domain.empty() && root.domain_cells == 0) {
+      return invalid("device " + std::to_string(root.devices[i].id) +
+                     " has a failure domain, and the store has none");
+    }
+  }
+  if (root.domain_cells > kMaxZoneSlots) {
+    return invalid(std::to_string(root.domain_cells) + " cells of a zone in a failure domain");
   }
   if (root.log_devices.size() > kMaxDevices) return invalid("too many log devices");
   if (root.lost_in_zone > kMaxZoneSlots || (root.lost_in_zone != 0 && !any_filling(root))) {
@@ -475,6 +517,8 @@ std::string encode_root(const Root& root) {
   if (with_slabs) features.incompatible |= kAdded;
   const bool filling = any_filling(root);
   if (filling) features.incompatible |= kFilling;
+  const bool with_domains = root.domain_cells != 0;
+  if (with_domains) features.incompatible |= kDomains;
   const bool with_writers = !root.writers.empty();
   if (with_writers) features.incompatible |= kWriters;
   encode_features(encoder, features);
@@ -506,6 +550,7 @@ std::string encode_root(const Root& root) {
   }
   if (with_slabs) encode_slabs(encoder, root.devices);
   if (filling) encoder.le32(root.lost_in_zone);
+  if (with_domains) encode_domains(encoder, root);
   std::string out = seal(kMagic, body);
   HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
   return out;
@@ -518,7 +563,7 @@ Result<Root> decode_root(ByteView slot) {
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
   constexpr std::uint64_t kKnown =
-      kForked | kBehind | kForwardKeysFeature | kWriters | kDrained | kAdded | kFilling;
+      kForked | kBehind | kForwardKeysFeature | kWriters | kDrained | kAdded | kFilling | kDomains;
   HEXAD_TRY(check_readable(root.features, kKnown, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
   const bool behind = (root.features.incompatible & kBehind) != 0;
@@ -526,7 +571,9 @@ Result<Root> decode_root(ByteView slot) {
   const bool draining = (root.features.incompatible & kDrained) != 0;
   const bool with_slabs = (root.features.incompatible & kAdded) != 0;
   const bool filling = (root.features.incompatible & kFilling) != 0;
-  root.features.incompatible &= ~(kForked | kBehind | kWriters | kDrained | kAdded | kFilling);
+  const bool with_domains = (root.features.incompatible & kDomains) != 0;
+  root.features.incompatible &=
+      ~(kForked | kBehind | kWriters | kDrained | kAdded | kFilling | kDomains);
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -564,6 +611,7 @@ Result<Root> decode_root(ByteView slot) {
   }
   if (with_slabs) decode_slabs(decoder, root);
   if (filling) root.lost_in_zone = decoder.le32();
+  if (with_domains) decode_domains(decoder, root);
   const bool told =
       behind == any_behind(root) && draining == any_draining(root) && filling == any_filling(root);
   if (!told) decoder.fail();

@@ -53,6 +53,8 @@ struct RootDevice {
   // another number of them. 0: as many as the pool options of every label say of the device that
   // the store was made with.
   std::uint32_t slabs = 0;
+  // The failure domain of a data device (alloc/failure_domains.h); empty: its own.
+  std::string domain = {};
 
   bool operator==(const RootDevice&) const = default;
 };
@@ -136,6 +138,8 @@ struct Root {
   // While a device is filling: of the slabs of one zone, at most so many lie on devices that had
   // left or were behind, or lack cells on one that is filling. 0 while none is.
   std::uint32_t lost_in_zone = 0;
+  // FD1 of alloc/failure_domains.h; 0: the store was made without failure domains, and has none.
+  std::uint32_t domain_cells = 0;
   std::vector<Fork> forks;  // oldest first, at most kMaxForks; almost always none
   // Oldest first, at most kMaxWriters; the last one's is this root. None: of before 2026-11-26.
   std::vector<Writer> writers;
@@ -143,7 +147,7 @@ struct Root {
   // nullptr when the table does not have the device.
   const RootDevice* find(DeviceId id) const;
   RootDevice* find(DeviceId id);
-  // Rows with role kData, whatever their state: the N of the quorums.
+  // Rows with role kData, whatever their state.
   std::uint32_t data_device_count() const;
   // Rows of devices that have left.
   std::uint32_t left_count() const;

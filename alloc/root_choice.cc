@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "alloc/failure_domains.h"
 #include "base/assert.h"
 
 namespace hexad::alloc {
@@ -115,30 +116,34 @@ DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& r
   return result;
 }
 
-// How many of the data devices of `table` are among `written`.
-std::uint32_t count_written(const Root& table, std::span<const DeviceId> written) {
-  std::uint32_t count = 0;
+// The most cells of a zone on those data devices of the table that are chosen (FD2).
+template <typename Chosen>
+std::uint32_t cells_where(const Root& table, const Chosen& chosen) {
+  MostCells cells(table.domain_cells);
   for (const RootDevice& row : table.devices) {
-    const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
-    if (row.role == DeviceRole::kData && found) ++count;
+    if (row.role == DeviceRole::kData && chosen(row)) cells.add(row.domain);
   }
-  return count;
+  return cells.count();
 }
 
-// Data devices of the chosen table that are themselves present with some root: P1's quorum. A
-// device given twice counts once, a replaced one not at all.
-std::uint32_t count_readable(const Uuid& store, std::span<const DeviceRoots> devices,
-                             const Root& root) {
-  std::uint32_t count = 0;
+// Data devices of the chosen table that are themselves present with some root (P1). A device given
+// twice counts once, a replaced one not at all.
+std::vector<DeviceId> find_readable(const Uuid& store, std::span<const DeviceRoots> devices,
+                                    const Root& root) {
+  std::vector<DeviceId> found;
   for (const RootDevice& row : root.devices) {
     const bool readable =
         std::any_of(devices.begin(), devices.end(), [&](const DeviceRoots& device) {
           return device.id == row.id && device.uuid == row.uuid && device.store == store &&
                  newest_of(device, store) != nullptr;
         });
-    if (row.role == DeviceRole::kData && readable) ++count;
+    if (row.role == DeviceRole::kData && readable) found.push_back(row.id);
   }
-  return count;
+  return found;
+}
+
+bool contains(std::span<const DeviceId> set, DeviceId id) {
+  return std::find(set.begin(), set.end(), id) != set.end();
 }
 
 std::string list_absent(const std::vector<DeviceStanding>& devices) {
@@ -273,8 +278,8 @@ Status check_made(const RootChoice& choice, std::uint32_t m) {
   if (choice.root.epoch != 1 || choice.root.sequence != kMaking) return {};
   // Whoever has written it without these devices has left a promise on one of them only where any
   // two read quorums meet (P1).
-  const std::uint32_t n = choice.root.data_device_count();
-  const bool unwritten = n > 2 * m;
+  const std::uint32_t all = cells_where(choice.root, [](const RootDevice&) { return true; });
+  const bool unwritten = all > 2 * m;
   for (const RootDevice& row : choice.root.devices) {
     for (const DeviceStanding& device : choice.devices) {
       const bool missed =
@@ -286,12 +291,31 @@ Status check_made(const RootChoice& choice, std::uint32_t m) {
                                            "writing, though others may have") +
                        ", and perhaps it was never made to the end: " + list_absent(choice.devices),
                    std::string("Attach all its devices.") +
-                       (unwritten ? " It holds nothing yet: it can also be made again, with hexad "
-                                    "mkfs POOL --device PATH... --force."
-                                  : "")};
+                       (!unwritten ? ""
+                        : choice.root.domain_cells == 0
+                            ? " It holds nothing yet: it can also be made again, with hexad mkfs "
+                              "POOL --device PATH... --force."
+                            : " It holds nothing yet: it can also be made again, with hexad mkfs "
+                              "POOL --failure-domain NAME=PATH... --force.")};
     }
   }
   return {};
+}
+
+Error too_few_readable(const RootChoice& choice, std::uint32_t missing, std::uint32_t m) {
+  const std::uint32_t all = choice.root.data_device_count();
+  std::string message = "roots are readable on " + std::to_string(choice.readable) + " of " +
+                        std::to_string(all) + " data devices, ";
+  if (choice.root.domain_cells == 0) {
+    message += std::to_string(all - std::min(all, m)) + " are needed: ";
+  } else {
+    message += "by their failure domains a stripe may have " + std::to_string(missing) +
+               " cells on the others, and the profile survives " + std::to_string(m) + ": ";
+  }
+  return Error{ErrorCode::kUnavailable, message + list_absent(choice.devices),
+               m == 0 ? "The devices of this pool are said to be redundant themselves, so it has "
+                        "no parity and needs all of them: bring back those that are named."
+                      : "Attach the devices that are named."};
 }
 
 }  // namespace
@@ -314,6 +338,23 @@ std::string_view to_string(Standing standing) {
       return "duplicate";
   }
   return "unknown";
+}
+
+std::uint32_t cells_on(const Root& table, std::span<const DeviceId> set) {
+  return cells_where(table, [&](const RootDevice& row) { return contains(set, row.id); });
+}
+
+std::uint32_t cells_without(const Root& table, std::span<const DeviceId> set) {
+  return cells_where(table, [&](const RootDevice& row) { return !contains(set, row.id); });
+}
+
+bool is_read_quorum(const Root& table, std::span<const DeviceId> set, std::uint32_t m) {
+  return cells_without(table, set) <= m && cells_on(table, set) > 0;
+}
+
+bool is_write_quorum(const Root& table, std::span<const DeviceId> set, std::uint32_t m) {
+  const std::uint32_t missing = cells_without(table, set);
+  return missing == 0 || (missing <= m && cells_on(table, set) > m);
 }
 
 Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
@@ -343,23 +384,17 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
   choice.promised_epoch = promised;
   choice.sequence = sequence;
   choice.devices = judge_all(store, devices, choice.root);
-  choice.readable = count_readable(store, devices, choice.root);
-  const std::uint32_t all = choice.root.data_device_count();
-  if (const std::uint32_t needed = read_quorum(all, m); choice.readable < needed) {
-    return Error{ErrorCode::kUnavailable,
-                 "roots are readable on " + std::to_string(choice.readable) + " of " +
-                     std::to_string(all) + " data devices, " + std::to_string(needed) +
-                     " are needed: " + list_absent(choice.devices),
-                 m == 0 ? "The devices of this pool are said to be redundant themselves, so it has "
-                          "no parity and needs all of them: bring back those that are named."
-                        : "Attach the devices that are named."};
+  const std::vector<DeviceId> readable = find_readable(store, devices, choice.root);
+  choice.readable = static_cast<std::uint32_t>(readable.size());
+  if (!is_read_quorum(choice.root, readable, m)) {
+    return too_few_readable(choice, cells_without(choice.root, readable), m);
   }
   HEXAD_TRY(check_made(choice, m));
   return choice;
 }
 
 Ground ground_of(const RootChoice& choice, std::uint32_t m) {
-  std::uint32_t usable = 0;
+  std::vector<DeviceId> usable;
   bool all_live = true;
   for (const RootDevice& row : choice.root.devices) {
     if (row.role != DeviceRole::kData || row.state != MemberState::kLive) continue;
@@ -367,41 +402,34 @@ Ground ground_of(const RootChoice& choice, std::uint32_t m) {
         choice.devices.begin(), choice.devices.end(), [&](const DeviceStanding& device) {
           return device.id == row.id && device.standing == Standing::kHealthy;
         });
-    usable += here ? 1 : 0;
+    if (here) usable.push_back(row.id);
     all_live = all_live && here;
   }
   if (all_live) return Ground::kWitness;
-  return usable >= write_quorum(choice.root.data_device_count(), m) ? Ground::kQuorum
-                                                                    : Ground::kNone;
+  return is_write_quorum(choice.root, usable, m) ? Ground::kQuorum : Ground::kNone;
 }
 
 bool may_go_on(Ground ground, const Root& chosen, std::span<const DeviceId> written,
                std::span<const DeviceId> informed, std::uint32_t m) {
-  const std::uint32_t count = count_written(chosen, written);
-  if (count >= write_quorum(chosen.data_device_count(), m)) return true;
-  if (count < read_quorum(chosen.data_device_count(), m)) return false;
+  if (is_write_quorum(chosen, written, m)) return true;
+  if (!is_read_quorum(chosen, written, m)) return false;
   if (ground == Ground::kWord) return true;
   if (ground != Ground::kWitness) return false;
   return std::all_of(chosen.devices.begin(), chosen.devices.end(), [&](const RootDevice& row) {
-    const auto has = [&](std::span<const DeviceId> set) {
-      return std::find(set.begin(), set.end(), row.id) != set.end();
-    };
-    return row.role != DeviceRole::kData || row.state != MemberState::kLive || has(written) ||
-           has(informed);
+    return row.role != DeviceRole::kData || row.state != MemberState::kLive ||
+           contains(written, row.id) || contains(informed, row.id);
   });
 }
 
 bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
                   std::uint32_t m) {
   for (const RootDevice& row : next.devices) {
-    const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
-    if (row.state == MemberState::kLive && !found) return false;
+    if (row.state == MemberState::kLive && !contains(written, row.id)) return false;
   }
   // P13
   const bool before =
-      m == 0 ? count_written(previous, written) > 0
-             : count_written(previous, written) >= read_quorum(previous.data_device_count(), m);
-  return before && count_written(next, written) >= read_quorum(next.data_device_count(), m);
+      m == 0 ? cells_on(previous, written) > 0 : is_read_quorum(previous, written, m);
+  return before && is_read_quorum(next, written, m);
 }
 
 Root next_root(const Root& current) {
@@ -511,28 +539,30 @@ void mark_filling(Root& root, DeviceId id) {
 }
 
 void set_lost_in_zone(Root& root, std::uint32_t slabs, const std::set<DeviceId>& counted) {
-  for (const RootDevice& row : root.devices) {
-    if (counts_as_lost(row) && !counted.contains(row.id)) ++slabs;
-  }
+  slabs += cells_where(root, [&](const RootDevice& row) {
+    return counts_as_lost(row) && !counted.contains(row.id);
+  });
   root.lost_in_zone = std::min(slabs, kMaxZoneSlots);
   forget_lost_in_zone(root);
 }
 
-std::uint32_t lost_data_devices(const Root& root, const std::set<DeviceId>& attached) {
-  std::uint32_t lost = 0;
-  std::uint32_t since = 0;
-  bool filling = false;
-  for (const RootDevice& row : root.devices) {
-    if (row.role != DeviceRole::kData) continue;
-    filling |= row.filling;
-    const bool there = attached.contains(row.id);
-    if (!there || counts_as_lost(row)) ++lost;
-    if (!there && !counts_as_lost(row)) ++since;
-  }
-  return filling ? std::max(lost, root.lost_in_zone + since) : lost;
+std::uint32_t lost_cells(const Root& root, const std::set<DeviceId>& attached) {
+  const auto is_there = [&](const RootDevice& row) { return attached.contains(row.id); };
+  const std::uint32_t lost = cells_where(
+      root, [&](const RootDevice& row) { return !is_there(row) || counts_as_lost(row); });
+  const std::uint32_t since = cells_where(
+      root, [&](const RootDevice& row) { return !is_there(row) && !counts_as_lost(row); });
+  const auto is_filling = [](const RootDevice& row) { return row.filling; };
+  if (std::none_of(root.devices.begin(), root.devices.end(), is_filling)) return lost;
+  // Whatever a zone has lost is on one of these.
+  const std::uint32_t most = cells_where(root, [&](const RootDevice& row) {
+    return !is_there(row) || counts_as_lost(row) || row.filling;
+  });
+  return std::max(lost, std::min(root.lost_in_zone + since, most));
 }
 
-void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs) {
+void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs,
+             const std::string& domain) {
   HEXAD_ASSERT(id == root.next_device && id <= kMaxDeviceId);
   HEXAD_ASSERT(root.devices.size() < kMaxDevices);
   HEXAD_ASSERT(root.devices.empty() || root.devices.back().id < id);
@@ -541,6 +571,7 @@ void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::ui
   row.uuid = uuid;
   row.role = role;
   row.slabs = slabs;
+  row.domain = domain;
   root.devices.push_back(row);
   root.next_device = id + 1;
 }

@@ -1,10 +1,12 @@
 // Which root is the state of the store, and which devices may be used under it. Pure functions.
 //
 // The writer's protocol (core follows it, the tests here enumerate its crashes)
-//   P1  Quorums count rows with role kData of a device table, in any state: N rows. A root is
-//       committed when it is durable on every device that it lists as live, and those are at least
-//       read_quorum(N, m) = N - m of them, for the table of the root before it and for its own.
-//       Opening needs readable roots on N - m. Where N > 2m any two such sets meet; for N <= 2m,
+//   P1  Quorums count rows with role kData of a device table, in any state, by the most cells that
+//       a zone can have on them (FD2 of alloc/failure_domains.h): N for all rows, which without
+//       failure domains is their number. A set of devices is a read quorum when what is not in it
+//       counts for at most m. A root is committed when it is durable on every device that it lists
+//       as live, and those are a read quorum of the table of the root before it and of its own.
+//       Opening needs readable roots on one. Where N > 2m any two read quorums meet; for N <= 2m,
 //       so for k <= m, there is P8.
 //   P2  A root of epoch e is written only when some root with promised_epoch >= e is durable on
 //       a quorum (P8). Opening for writing therefore writes promise_root() first, and only then
@@ -25,12 +27,13 @@
 //   P7  Making a store writes labels and a root of sequence kMaking to all devices, and then, when
 //       all that is durable, one of sequence kMade. A root of sequence kMaking counts only where
 //       all devices of its table are there: otherwise nobody has been told that there is a store.
-//   P8  An opening for writing has a ground to stand on: (a) it can use m + 1 data devices, or (b)
-//       all that the newest root lists as live, for then whoever is away has left with that root:
-//       the devices that carry it bear witness. Promise and first root of the new epoch have to be
-//       durable on write_quorum(N, m) = max(N - m, m + 1) data devices; or, (b), on N - m, when
-//       those live ones that are not among them were seen to carry the newest root and failed only
-//       now. What comes after needs P1 alone: the writer has seen who failed.
+//   P8  An opening for writing has a ground to stand on: (a) it can use data devices that count for
+//       m + 1, or (b) all that the newest root lists as live, for then whoever is away has left
+//       with that root: the devices that carry it bear witness. Promise and first root of the new
+//       epoch have to be durable on a write quorum: a read quorum that counts for m + 1 at least,
+//       or all data devices; or, (b), on a read quorum, when those live ones that are not among
+//       them were seen to carry the newest root and failed only now. What comes after needs P1
+//       alone: the writer has seen who failed.
 //   P9  Without such a ground it takes a word of the user. The new epoch is then drawn by chance
 //       from a large range, and the root says from which one it went on (fork()).
 //   P10 A device has its roots at two ends, each with two slots, and each end is written as if it
@@ -47,7 +50,7 @@
 //       then (P3). One more: the device is live and not behind, has a number that none has had, and
 //       shows the root before; once such a root was sent, every later one of that writer has the
 //       row, as left where its device has failed. One less: its device had left with the root
-//       before, or earlier. Where m = 0, P13.
+//       before, or earlier, and the others count for k + m at least. Where m = 0, P13.
 //   P13 Where m = 0 a root that lists a data device as left could never be committed (P1), so none
 //       is written. A row goes with the root that its device leaves by, and that of a device which
 //       fails while it is added goes again with the attempt after it. Such a root counts when it is
@@ -128,6 +131,14 @@
 //     of all devices that it went on with (P10); where the same writer went on, what it sent
 //     instead is newer and lies on all of them. So X is left on a device alone that was to be
 //     added, and lists all that the store had then, of which the above holds.
+//
+// Why all this holds with failure domains, too
+//   * It rests on two things: that what is left out of two quorums counts for at most 2m together,
+//     and that whoever is left out of a read quorum counts for at most m, so is not m + 1. Both are
+//     so of any count that grows with the set, and for two sets together is at most the sum: that
+//     of FD2 is one. Tables differ by rows alone, and how a row counts does not change (FD3), so
+//     the counts of two tables agree on the devices of both.
+//   * Above, "at most m", "m + 1" and "too few" are such counts.
 //
 // Why two roots of one store never name different writers for an epoch, and what does
 //   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of
@@ -233,16 +244,17 @@ struct DeviceStanding {
 struct RootChoice {
   Root root;
   Epoch promised_epoch = 0;    // the highest seen on any device
-  std::uint32_t readable = 0;  // data devices whose root was readable
+  std::uint32_t readable = 0;  // how many data devices had a readable root
   // One per device given, in that order, then one per absent row of the table, by id.
   std::vector<DeviceStanding> devices;
   std::uint64_t sequence = 0;  // the highest seen on any device
 };
 
 // `store`: the store that is being opened; others' devices are foreign. `m`: parities of the
-// profile. Errors: kUnavailable (fewer readable roots than read_quorum(), or P7; the message counts
-// and names what is absent), kNotFound (no device carries a root of this store), kCorruption (two
-// roots that no writer makes, "Ties"), kInvalidArgument (devices that were written apart, P9).
+// profile. Errors: kUnavailable (the devices with readable roots are no read quorum, or P7; the
+// message counts and names what is absent), kNotFound (no device carries a root of this store),
+// kCorruption (two roots that no writer makes, "Ties"), kInvalidArgument (devices that were written
+// apart, P9).
 Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
                                std::uint32_t m);
 
@@ -250,11 +262,14 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
 inline constexpr std::uint64_t kMaking = 1;
 inline constexpr std::uint64_t kMade = 2;
 
-constexpr std::uint32_t read_quorum(std::uint32_t n, std::uint32_t m) { return n > m ? n - m : 1; }
-constexpr std::uint32_t write_quorum(std::uint32_t n, std::uint32_t m) {
-  const std::uint32_t wanted = read_quorum(n, m) > m + 1 ? read_quorum(n, m) : m + 1;
-  return wanted < n ? wanted : n;
-}
+// The most cells of a zone on the data devices of `table` that are in `set`, and on those that are
+// not (FD2).
+std::uint32_t cells_on(const Root& table, std::span<const DeviceId> set);
+std::uint32_t cells_without(const Root& table, std::span<const DeviceId> set);
+// P1: what is not in `set` counts for m at most, and something is in it.
+bool is_read_quorum(const Root& table, std::span<const DeviceId> set, std::uint32_t m);
+// P8: it counts for m + 1 at least, too, or it is all data devices.
+bool is_write_quorum(const Root& table, std::span<const DeviceId> set, std::uint32_t m);
 
 // P1, P13. `previous`: the root that `next` was made from. `written`: devices where it is durable.
 bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
@@ -301,17 +316,18 @@ void mark_whole(Root& root, DeviceId id);
 // effect on one that lacks something already, or has left. Precondition: a data device of the
 // table.
 void mark_filling(Root& root, DeviceId id);
-// Root::lost_in_zone is `slabs`, as it was with the devices of `counted` lost, and one more for
-// each other one that the rows say is.
+// Root::lost_in_zone is `slabs`, as it was with the devices of `counted` lost, and what a zone can
+// have on the other ones that the rows say are.
 void set_lost_in_zone(Root& root, std::uint32_t slabs, const std::set<DeviceId>& counted);
-// How many data devices count as lost (BK4), where only `attached` ones can be used: those that
-// cannot, or are behind; or, where more of one zone is lost than that, because devices are filling,
-// slabs of that zone.
-std::uint32_t lost_data_devices(const Root& root, const std::set<DeviceId>& attached);
+// How many cells a zone has lost at most (BK4), where only `attached` devices can be used: on data
+// devices that cannot be used, or are behind (FD2); or, because devices are filling, of one zone.
+std::uint32_t lost_cells(const Root& root, const std::set<DeviceId>& attached);
 // P12: a row more, of a device that is live and lacks nothing, for nothing is on it. Preconditions:
 // `id` is root.next_device, which grows, and not above kMaxDeviceId; there are fewer than
-// kMaxDevices. `slabs`: that it has; not 0 on a data device.
-void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs);
+// kMaxDevices. `slabs`: that it has; not 0 on a data device. `domain`: its failure domain; empty:
+// its own, and so where the root has no domain_cells.
+void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs,
+             const std::string& domain);
 // P12: a row less. Preconditions: it is there, and its device had left with the root before, or,
 // where m = 0, leaves with this one (P13); nothing that the root refers to lies on it.
 void drop_row(Root& root, DeviceId id);

@@ -293,8 +293,9 @@ Result<DeviceId> Store::replace_device(const Replacement& replacement) {
 }
 Result<DeviceId> Store::add_device(
     const std::string& path,
-    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
-  return call(*engine_, [&] { return engine_->add_device(path, {}, progress); });
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress,
+    const std::string& failure_domain) {
+  return call(*engine_, [&] { return engine_->add_device(path, {}, progress, failure_domain); });
 }
 Result<DeviceId> Store::add_fast_device(
     const std::string& directory,

@@ -478,16 +478,19 @@ class Store {
   // data device. What is there already is not spread over it at once: the store moves slabs in the
   // background, or move_slabs() does. Durable when it returns. `progress`: as
   // FormatOptions::progress, while the device is made ready; it must not call the store.
+  // `failure_domain`: the one that it is in, or a new one; needed where the store has some
+  // (FormatOptions::failure_domains), and empty where it has none.
   //
   // Errors, and the store is as it was: kAlreadyExists (the path holds something else, or is a
   // device of the store), kNoSpace (too small for a slab), kInvalidArgument (its blocks are larger
-  // than those the store is laid out for), kTooBig (too many devices), kBusy (another process has
-  // it), kUnavailable (m data devices are lost or behind; or this one does not answer, and has been
-  // given up after device_patience), kReadOnly, kClosed (close(), `progress`), kUnsupported (a
-  // store in memory), those of the device and of checkpoint().
+  // than those the store is laid out for; failure_domain), kTooBig (too many devices), kBusy
+  // (another process has it), kUnavailable (m data devices are lost or behind; or this one does not
+  // answer, and has been given up after device_patience), kReadOnly, kClosed (close(), `progress`),
+  // kUnsupported (a store in memory), those of the device and of checkpoint().
   Result<DeviceId> add_device(
       const std::string& path,
-      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {},
+      const std::string& failure_domain = {});
   // The same of a fast device: `directory` is on it, and is made if it is missing. The log is
   // copied there from those that have it (at most m+1 fast devices hold a copy; more are spare),
   // and the index goes to the first directory that the next opening names. Any number of data

@@ -1,8 +1,11 @@
 #include "core/api/device_questions.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "alloc/failure_domains.h"
 
 namespace hexad {
 
@@ -32,9 +35,10 @@ std::string name_devices(const Ids& ids) {
   return text;
 }
 
-// What is left of the store when some devices are away. Numbers are of data devices.
+// What is left of the store when some devices are away. Numbers but the first are of cells that a
+// stripe can have on data devices: of as many as there are, where there are no failure domains.
 struct Left {
-  std::uint32_t all = 0;       // N
+  std::uint32_t all = 0;       // data devices
   std::uint32_t parity = 0;    // m; not known, and 0, when more than that are lost already
   std::uint32_t lost = 0;      // without them
   std::uint32_t newly = 0;     // of these, what is not lost now
@@ -84,7 +88,9 @@ class Question {
 
   Left left_without(const std::set<DeviceId>& taken) const {
     Left left;
-    std::uint32_t lost_now = 0;
+    alloc::MostCells lost_now(status_.domain_cells);
+    alloc::MostCells lost(status_.domain_cells);
+    alloc::MostCells live(status_.domain_cells);
     for (const DeviceStatus& device : status_.devices) {
       if (!is_member(device)) continue;
       const bool goes = taken.contains(device.id);
@@ -93,14 +99,16 @@ class Question {
         continue;
       }
       ++left.all;
-      if (is_lost(device)) ++lost_now;
-      if (goes && !is_lost(device)) ++left.newly;
+      if (is_lost(device)) lost_now.add(device.failure_domain);
+      if (is_lost(device) || goes) lost.add(device.failure_domain);
       if (goes && is_live(device)) left.live_taken = true;
-      if (!goes && is_live(device)) ++left.live;
+      if (!goes && is_live(device)) live.add(device.failure_domain);
     }
-    left.lost = lost_now + left.newly;
+    left.lost = lost.count();
+    left.newly = lost.count() - lost_now.count();
+    left.live = live.count();
     left.lost_too_many = status_.health == Health::kUnavailable;
-    if (!left.lost_too_many) left.parity = status_.faults_tolerated + lost_now;
+    if (!left.lost_too_many) left.parity = status_.faults_tolerated + lost_now.count();
     return left;
   }
 
@@ -157,9 +165,7 @@ class OfflinePlan {
                  status_.read_only_reason,
              "Close it and open it again.");
     } else if (!answer_.writable) {
-      refuse("without " + names + " " + std::to_string(left_.live) + " of " +
-                 std::to_string(left_.all) +
-                 " data devices are left, and an opening for writing needs " +
+      refuse("without " + names + " " + live_text() + " left, and an opening for writing needs " +
                  std::to_string(left_.parity + 1) +
                  ": fewer cannot know whether the others have been written without them",
              "Everything can be read meanwhile. A process that has the pool open for writing when "
@@ -167,6 +173,13 @@ class OfflinePlan {
     } else {
       allow(names);
     }
+  }
+
+  std::string live_text() const {
+    if (status_.domain_cells != 0) {
+      return "data devices that can have " + plural(left_.live, "cell") + " of a stripe are";
+    }
+    return std::to_string(left_.live) + " of " + std::to_string(left_.all) + " data devices are";
   }
 
   void refuse(std::string reason, std::string hint) {
@@ -180,7 +193,9 @@ class OfflinePlan {
     if (!answer_.together.empty()) {
       reason += " and " + name_devices(answer_.together) + ", which share their flush domain,";
     }
-    reason += " " + plural(left_.newly, "more data device") + " would be lost";
+    reason += status_.domain_cells == 0
+                  ? " " + plural(left_.newly, "more data device") + " would be lost"
+                  : " a stripe would lose " + plural(left_.newly, "more cell");
     reason +=
         lost_now == 0 ? "" : ", beside " + std::to_string(lost_now) + " that count as lost now";
     reason += is_filling()
@@ -362,6 +377,22 @@ Result<DeviceAnswer> can_offline(const StoreStatus& status, std::span<const Devi
   const Question question(status, ids, use);
   HEXAD_TRY(question.check());
   return OfflinePlan(status, question, use, pool).answer();
+}
+
+std::vector<std::string> survivable_domains(const StoreStatus& status) {
+  std::map<std::string, std::vector<DeviceId>> domains;
+  for (const DeviceStatus& device : status.devices) {
+    if (is_data(device) && !device.failure_domain.empty()) {
+      domains[device.failure_domain].push_back(device.id);
+    }
+  }
+  std::vector<std::string> survivable;
+  for (const auto& [name, ids] : domains) {
+    const Left left =
+        Question(status, ids, StoreUse::kWriter).left_without({ids.begin(), ids.end()});
+    if (!left.lost_too_many && left.lost <= left.parity) survivable.push_back(name);
+  }
+  return survivable;
 }
 
 Result<DeviceAnswer> can_remove(const StoreStatus& status, std::span<const DeviceId> ids,

@@ -42,6 +42,11 @@ enum class StoreUse : std::uint8_t {
 Result<DeviceAnswer> can_offline(const StoreStatus& status, std::span<const DeviceId> ids,
                                  StoreUse use, const std::string& pool = "POOL");
 
+// Returns the failure domains that may be lost now, with all devices in each, one at a time: those
+// of which a store that is as `status` says survives the loss. Names in order; none where the store
+// has no failure domains.
+std::vector<std::string> survivable_domains(const StoreStatus& status);
+
 // Answers whether devices may be taken away for good (Store::remove_device()): fast ones, and data
 // devices that have been drained, on which nothing is left. Then what is said of the store is so
 // with them gone. Else the hint says what has to be done before, and what is said of the store is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "alloc/failure_domains.h"
 #include "base/bytes.h"
 
 namespace hexad {
@@ -78,6 +79,28 @@ void check_profile(Problems& problems, const ec::Profile& profile, std::uint32_t
   }
   // With a shape that cannot be, what the codec says about it helps nobody.
   if (in_range) problems.add(ec::validate_for_store(profile), "profile");
+}
+
+void check_domains(Problems& problems, const FormatOptions& options) {
+  const std::vector<std::string>& domains = options.failure_domains;
+  if (domains.empty()) return;
+  if (domains.size() != options.devices.size()) {
+    problems.add(std::to_string(domains.size()) + " failure domains are given for " +
+                 std::to_string(options.devices.size()) + " devices: one for each, or none");
+    return;
+  }
+  std::set<std::string> distinct;
+  for (const std::string& name : domains) {
+    if (distinct.insert(name).second)
+      problems.add(alloc::check_domain_name(name), "failure domain");
+  }
+  const std::uint32_t cells = alloc::least_domain_cells(domains, options.profile.shards());
+  if (cells <= options.profile.m) return;
+  problems.add("of a stripe of " + ec::to_string(options.profile) + " " + std::to_string(cells) +
+               " cells would be in one of the " + std::to_string(distinct.size()) +
+               " failure domains, and the profile survives the loss of " +
+               std::to_string(options.profile.m) +
+               ": name more domains, or a profile with more parity");
 }
 
 }  // namespace
@@ -191,6 +214,7 @@ Status FormatOptions::validate() const {
                  std::to_string(kMaxDevices) + " are possible");
   }
   check_paths(problems, "device", devices);
+  check_domains(problems, *this);
   check_paths(problems, "fast directory", fast_directories);
   problems.require_size("device_size", device_size, kMinDeviceSize, kMaxDeviceSize);
   if (min_alloc != 0) problems.require_size("min_alloc", min_alloc, kSector, kMaxMinAlloc);

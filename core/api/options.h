@@ -46,9 +46,15 @@ struct FormatOptions {
 
   // Paths of the data devices, files, block devices, disks that are reserved for the machine that
   // has the pool ("reserved:/dev/disk/by-id/...") or images of a Ceph cluster ("rbd:POOL/IMAGE"):
-  // at least k+m and at most 4096. A path that does not exist becomes a file of `device_size`
-  // bytes, preallocated, or such an image.
+  // at least k+m and at most 4096. A path that does not exist
+  // becomes a file of `device_size` bytes, preallocated, or such an image.
   std::vector<std::string> devices;
+  // For each of `devices`, in order, the name of what it shares with some of the others and fails
+  // with: an enclosure, a controller, a machine. Empty: nothing is said of any. A stripe then has
+  // as few cells in one of these failure domains as their number allows, and the loss of a whole
+  // one, however many devices are in it, is survived: what does not allow that is refused. 1 to 63
+  // letters, digits and . _ - : each.
+  std::vector<std::string> failure_domains;
   std::uint64_t device_size = 1_GiB;  // bytes of each file that is made, 8 MiB to 1 PiB
   // Directories on the fast device; made if they are missing. Each gets a log file, and the first
   // one the index. Empty: the log is on data devices alone, and there is no index: the metadata is

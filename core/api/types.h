@@ -265,6 +265,8 @@ struct DeviceStatus {
   std::string state;
   // It is to go (Store::drain_device()): also of one that is not in use, which has another state.
   bool draining = false;
+  // The failure domain of a data device: what fails with it. Empty: the store has none.
+  std::string failure_domain;
   std::string detail;               // why it is not ok, and what to do; may be empty
   std::uint64_t missing_bytes = 0;  // bytes of cells that it lacks, while it is behind or filling
   // Of its six header slots, a label and two roots at either end, how many were damaged or out of
@@ -333,6 +335,10 @@ struct StoreStatus {
   Health health = Health::kOk;         // whether enough data devices are there
   std::uint32_t faults_tolerated = 0;  // how many more data devices may be lost without losing data
   std::uint32_t parity_cells = 0;      // m of the profile
+  // At most so many cells of a stripe are on the devices of one failure domain
+  // (DeviceStatus::failure_domain); 0: the store was made without failure domains. At most
+  // parity_cells, so that a store that is whole loses nothing with a whole domain.
+  std::uint32_t domain_cells = 0;
   // The devices are said to be redundant themselves, each of them. A profile without parity relies
   // on that, and each data device is needed.
   bool redundant_devices = false;

@@ -67,7 +67,10 @@ Result<SlabMover::Round> SlabMover::round(const std::function<bool(std::uint64_t
         plan.stuck > 0
             ? std::to_string(plan.stuck) +
                   " slabs find no place: no other device has a free one, or their zones have one "
-                  "on each that has"
+                  "on each that has" +
+                  (parts_.members.domain_cells() == 0
+                       ? ""
+                       : ", or as many as they may in its failure domain")
             : "slabs that others have left are not free yet";
     return nothing;
   }

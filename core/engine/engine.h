@@ -144,7 +144,8 @@ class Engine : public InternalCommits {
   using AcceptLayout = std::function<Status(const alloc::DeviceLayout&)>;
   Result<DeviceId> add_device(
       const std::string& path, const AcceptLayout& accept = {},
-      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
+      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {},
+      const std::string& domain = {});
   // engine_fast.cc
   Result<DeviceId> add_fast_device(
       const std::string& directory,
@@ -442,6 +443,17 @@ class Engine : public InternalCommits {
   bool all_redundant_themselves() const;
   Status still_open() const;
   Status may_add(const std::string& path, const AddedTo& to) const;
+  Status check_domain(const AddedTo& to) const;
+  std::string add_first(const std::string& where) const;
+  // Free slabs where those of this device may go, `others` and `more` on a new one in its domain.
+  struct SlabsFor {
+    std::uint64_t free = 0;
+    bool in_domain_alone = false;  // those of its failure domain
+  };
+  SlabsFor slabs_for(DeviceId id, const std::vector<const Member*>& others,
+                     std::uint64_t more) const;
+  Status check_spread(DeviceId without, const std::vector<const Member*>& left,
+                      const std::string& have, const std::string& these) const;
   Result<DeviceId> add_locked(const std::string& path, AddedTo& to);
   Status remove_data_device(const Member& member);
   Status remove_row(DeviceId id);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "alloc/failure_domains.h"
 #include "alloc/header_slot.h"
 #include "alloc/root_choice.h"
 #include "base/units.h"
@@ -41,6 +42,28 @@ Status Engine::still_open() const {
   return Error{ErrorCode::kClosed, "the store has been closed meanwhile", ""};
 }
 
+// A name where the others have some, so that nobody forgets it, and none where they have none.
+Status Engine::check_domain(const AddedTo& to) const {
+  if (to.root.domain_cells == 0) {
+    if (to.domain.empty()) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "failure domain " + to.domain + ": the store was made without failure domains",
+                 "Add the device without one. They are named when a pool is made, all of them: "
+                 "hexad mkfs POOL --failure-domain NAME=PATH..."};
+  }
+  if (!to.domain.empty()) return alloc::check_domain_name(to.domain);
+  std::set<std::string> known;
+  for (const alloc::RootDevice& row : to.root.devices) {
+    if (!row.domain.empty()) known.insert(row.domain);
+  }
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  return Error{ErrorCode::kInvalidArgument,
+               "the devices of the store are in failure domains (" + names +
+                   "), and none is named for this one",
+               "Say in which it is, with --failure-domain NAME: one of those, or a new one."};
+}
+
 // Nothing has been touched yet. That a fast device fails leaves as many data devices as there were.
 Status Engine::may_add(const std::string& path, const AddedTo& to) const {
   const alloc::Root& root = to.root;
@@ -67,11 +90,12 @@ Status Engine::may_add(const std::string& path, const AddedTo& to) const {
                      " are possible, and numbers up to " + std::to_string(alloc::kMaxDeviceId),
                  "Remove devices that are not needed, and open the store again."};
   }
-  const std::uint32_t lost = parts_.space->lost_devices();
+  const std::uint32_t lost = parts_.space->lost_cells();
   const bool data = to.role == alloc::DeviceRole::kData;
+  if (data) HEXAD_TRY(check_domain(to));
   if (data && lost > 0 && lost >= parts_.shape->m()) {
     return Error{ErrorCode::kUnavailable,
-                 count_of(lost, "data device") +
+                 describe_lost(lost, members.domain_cells()) +
                      " of the store lost or behind, as many as the profile survives",
                  "Bring one of them back, or replace it, and then add a device."};
   }
@@ -94,11 +118,13 @@ bool Engine::all_redundant_themselves() const {
 // AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
 Result<DeviceId> Engine::add_device(
     const std::string& path, const AcceptLayout& accept,
-    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
+    const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress,
+    const std::string& domain) {
   HEXAD_TRY(writable());
   const io::Lock one(return_mutex_);
   AddedTo to;
   to.role = alloc::DeviceRole::kData;
+  to.domain = domain;
   for (const Member* member :
        others(*parts_.members, ~DeviceId{0}, [](const Member&) { return true; })) {
     to.file_size = std::max(to.file_size, member->layout.device_size);
@@ -152,40 +178,77 @@ Status Engine::write_draining(DeviceId id, bool draining) {
       [&] { parts_.members->set_draining(id, draining); });
 }
 
+// Whether zones can be made of what is left without a device. `have` and `these`: what a message
+// says around the number.
+Status Engine::check_spread(DeviceId without, const std::vector<const Member*>& left,
+                            const std::string& have, const std::string& these) const {
+  std::set<DeviceId> ids;
+  for (const Member* const member : left) ids.insert(member->id);
+  const std::uint32_t cells = parts_.members->cells_on(ids);
+  if (cells >= shape().cells()) return {};
+  const bool too_few = left.size() < shape().cells();
+  return Error{
+      ErrorCode::kNoSpace,
+      "without " + describe_device(without) + " " + have + " " +
+          count_of(left.size(), "data device") + these + ", " +
+          (too_few ? std::to_string(shape().cells()) + " are needed"
+                   : "in failure domains where a stripe can have " + std::to_string(cells) +
+                         " cells on them (" + std::to_string(parts_.members->domain_cells()) +
+                         " in each); it has " + std::to_string(shape().cells())),
+      add_first(too_few ? "" : "its own domain or a new one")};
+}
+
 // What is necessary: it says nothing of how slabs are spread.
 Status Engine::may_drain(DeviceId id) const {
   const Members& members = *parts_.members;
   const std::vector<const Member*> left = others(members, id, [&](const Member& member) {
     return members.usable(member.id) && !members.is_draining(member.id);
   });
-  if (left.size() < shape().cells()) {
-    return Error{ErrorCode::kNoSpace,
-                 "without " + describe_device(id) + " there are " +
-                     count_of(left.size(), "data device") + " that can be used, " +
-                     std::to_string(shape().cells()) + " are needed",
-                 "Add a device first: hexad device add POOL PATH."};
-  }
-  std::uint64_t free = 0;
-  for (const Member* member : left) {
-    const Space::Slabs slabs = parts_.space->slabs(member->id);
-    free += slabs.total - slabs.used;
-  }
+  HEXAD_TRY(check_spread(id, left, "there are", " that can be used"));
+  const SlabsFor room = slabs_for(id, left, 0);
   std::uint64_t others_need = 0;  // what is to be moved off them still
   for (const Member* member :
        others(members, id, [&](const Member& member) { return members.is_draining(member.id); })) {
     others_need += parts_.space->slots_on(member->id);
   }
   const std::uint64_t needed = parts_.space->slots_on(id);
-  if (free >= needed + others_need) return {};
+  if (room.free >= needed + others_need) return {};
   const std::uint64_t slab = std::uint64_t{parts_.space->slab_units()} * shape().unit;
   return Error{ErrorCode::kNoSpace,
                "zones use " + count_of(needed, "slab") + " (" + format_size(needed * slab) +
-                   ") of " + describe_device(id) + ", and the other devices have " +
-                   std::to_string(free) + " left (" + format_size(free * slab) + ")" +
+                   ") of " + describe_device(id) + ", and the other devices" +
+                   (room.in_domain_alone ? " of its failure domain have " : " have ") +
+                   std::to_string(room.free) + " left (" + format_size(room.free * slab) + ")" +
                    (others_need > 0 ? ", of which devices that are drained already need " +
                                           std::to_string(others_need)
                                     : ""),
-               "Add a device first: hexad device add POOL PATH."};
+               add_first(room.in_domain_alone ? "its own domain" : "")};
+}
+
+// Where zones have as many slabs as may be in every domain, those of one stay there.
+Engine::SlabsFor Engine::slabs_for(DeviceId id, const std::vector<const Member*>& others,
+                                   std::uint64_t more) const {
+  const Members& members = *parts_.members;
+  const std::string& domain = members.find(id)->domain;
+  std::set<DeviceId> all = {id};
+  for (const Member* const member : others) all.insert(member->id);
+  const bool tight = members.cells_on(all) == shape().cells();
+  SlabsFor room{more, tight && !domain.empty()};
+  for (const Member* const member : others) {
+    if (tight && (domain.empty() || member->domain != domain)) continue;
+    const Space::Slabs slabs = parts_.space->slabs(member->id);
+    room.free += slabs.total - slabs.used;
+  }
+  return room;
+}
+
+// `where`: in which failure domain it is of use, if not in any.
+std::string Engine::add_first(const std::string& where) const {
+  if (parts_.members->domain_cells() == 0) {
+    return "Add a device first: hexad device add POOL PATH.";
+  }
+  return "Add a device first" + (where.empty() ? "" : ", in " + where) +
+         ": hexad device add POOL PATH --failure-domain NAME.";
 }
 
 // AD4
@@ -275,14 +338,8 @@ Status Engine::remove_row(DeviceId id) {
 Status Engine::remove_data_device(const Member& member) {
   const DeviceId id = member.id;
   Members& members = *parts_.members;
-  const std::size_t left = others(members, id, [](const Member&) { return true; }).size();
-  if (left < shape().cells()) {
-    return Error{ErrorCode::kNoSpace,
-                 "without " + describe_device(id) + " the store has " +
-                     count_of(left, "data device") + ", " + std::to_string(shape().cells()) +
-                     " are needed",
-                 "Add a device first: hexad device add POOL PATH."};
-  }
+  HEXAD_TRY(check_spread(id, others(members, id, [](const Member&) { return true; }),
+                         "the store has", ""));
   const bool was_draining = members.is_draining(id);
   Status removed;
   {

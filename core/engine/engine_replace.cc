@@ -237,36 +237,35 @@ Result<DeviceId> Engine::add_beside(const Replacement& replacement) {
     return member.id;
   }
   const AcceptLayout enough = [&](const alloc::DeviceLayout& layout) -> Status {
-    std::uint64_t free = layout.slab_count;
-    std::uint32_t others = 1;
+    std::vector<const Member*> others;
+    std::set<DeviceId> all = {id};  // the new one counts as that would: it has its domain
     for (std::size_t i = 0; i < members.size(); ++i) {
       const Member& member = members.at(i);
       const bool takes = members.is_usable(i) && member.role == alloc::DeviceRole::kData &&
                          member.id != id && !members.is_draining(member.id);
       if (!takes) continue;
-      ++others;
-      const Space::Slabs slabs = space().slabs(member.id);
-      free += slabs.total - slabs.used;
+      others.push_back(&member);
+      all.insert(member.id);
     }
+    const std::uint64_t free = slabs_for(id, others, layout.slab_count).free;
     const std::uint64_t needed = space().slots_on(id);
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
-    // Where each zone has a slab on all others, all go to the new one.
-    if (others == shape().cells()) free = layout.slab_count;
-    if (others >= shape().cells() && free >= needed) return {};
+    if (members.cells_on(all) >= shape().cells() && free >= needed) return {};
     return Error{ErrorCode::kNoSpace,
                  path + " has room for " + slabs_text(layout.slab_count) + "; with it " +
-                     std::to_string(others) + " other data devices have room for " +
+                     std::to_string(all.size()) + " other data devices have room for " +
                      slabs_text(free) + " (" + format_size(free * slab) + "), and zones use " +
                      slabs_text(needed) + " (" + format_size(needed * slab) + ") of " +
                      describe_device(id),
-                 "Give a larger device, or add another one first: hexad device add POOL PATH."};
+                 "Give a larger device. " + add_first("")};
   };
   const auto nothing_copied = [&](std::uint64_t, std::uint64_t) {
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
     const std::uint64_t slabs = std::max<std::uint64_t>(1, space().slots_on(id));
     return !replacement.progress || replacement.progress(0, slabs * slab);
   };
-  HEXAD_TRY_ASSIGN(const DeviceId by, add_device(path, enough, nothing_copied));
+  HEXAD_TRY_ASSIGN(const DeviceId by,
+                   add_device(path, enough, nothing_copied, members.find(id)->domain));
   if (const Status drained = drain_device(id); !drained.ok()) {
     Error error = drained.error();
     error.message += "; " + path + " has become device " + std::to_string(by) + " of the store";

@@ -29,16 +29,18 @@ void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& s
   for (FlushDomain domain = 0; domain < members.flush_domains(); ++domain) {
     if (!members.is_shared(domain)) continue;
     std::string names;
-    std::uint32_t data = 0;
+    std::set<DeviceId> data;
     for (const DeviceStatus& device : status.devices) {
       if (device.flush_domain != domain) continue;
       names += (names.empty() ? "" : ", ") + std::to_string(device.id);
-      if (device.role == alloc::to_string(alloc::DeviceRole::kData)) ++data;
+      if (device.role == alloc::to_string(alloc::DeviceRole::kData)) data.insert(device.id);
     }
-    std::string note = "devices " + names + " share one flush domain: one failure domain";
-    if (data > m && m > 0) {
-      note += ", whose loss is more than the profile survives (" + std::to_string(data) +
-              " data devices of " + std::to_string(m) + ")";
+    std::string note =
+        "devices " + names + " share one flush domain: a flush that fails is the loss of all";
+    if (const std::uint32_t cells = members.cells_on(data); cells > m && m > 0) {
+      note += ", which is more than the profile survives (" +
+              describe_lost(cells, members.domain_cells()) + "; it survives " + std::to_string(m) +
+              ")";
     }
     status.notes.push_back(std::move(note));
   }
@@ -74,6 +76,7 @@ StoreStatus Engine::status() {
   const std::optional<Error> stopped = lane_ == nullptr ? std::nullopt : lane_->stopped();
   status.memory_only = parts_.memory_only;
   status.parity_cells = parts_.shape->m();
+  status.domain_cells = parts_.members->domain_cells();
   status.redundant_devices = parts_.redundant_devices;
   status.read_only = lane_ == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
@@ -126,6 +129,7 @@ StoreStatus Engine::status() {
     device.state = parts_.members->state(i);
     device.detail = parts_.members->detail(i);
     device.draining = parts_.members->is_draining(member.id);
+    device.failure_domain = member.domain;
     if (device.state == "behind" || device.state == "filling") {
       device.missing_bytes = parts_.space->lacking_units(member.id) * parts_.shape->unit;
     }
@@ -204,14 +208,17 @@ StoreStatus Engine::status() {
   }
   status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
   // Those that are read all the same, since there are too few without them, count as lost.
-  std::uint32_t lost = 0;
+  std::set<DeviceId> lacking;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
     if (!data || parts_.members->is_removed(i)) continue;
     const std::string state = parts_.members->state(i);
-    if (state != "ok" && state != "draining" && state != "filling") ++lost;
+    if (state != "ok" && state != "draining" && state != "filling") {
+      lacking.insert(parts_.members->at(i).id);
+    }
   }
-  lost = std::max(lost, parts_.space->lost_devices());
+  const std::uint32_t lost =
+      std::max(parts_.members->cells_on(lacking), parts_.space->lost_cells());
   status.faults_tolerated = tolerated_with(lost, parts_.shape->m());
   status.health = health_with(lost, parts_.shape->m());
   show_damage(status);

@@ -43,9 +43,10 @@ bool Engine::waits_for_devices() const { return silent_member(kSoon, kSoon) != n
 bool Engine::leave_hanging_devices() {
   const Members& members = *parts_.members;
   const io::Nanos patience = static_cast<io::Nanos>(parts_.options.device_patience) * kSecond;
-  const std::set<DeviceId> leaving =
-      plan_leaving(hanging_devices(members, membership_->adding()), patience,
-                   parts_.space->lost_devices(), parts_.shape->m());
+  const std::set<DeviceId> leaving = plan_leaving(
+      hanging_devices(members, membership_->adding()), patience,
+      [&](const std::set<DeviceId>& also) { return parts_.space->lost_cells(also); },
+      parts_.shape->m());
   parts_.space->suspect(leaving);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);

@@ -25,15 +25,18 @@ std::vector<HangingDevice> hanging_devices(const Members& members, std::optional
   return hanging;
 }
 
-std::set<DeviceId> plan_leaving(const std::vector<HangingDevice>& hanging, io::Nanos limit,
-                                std::uint32_t lost, std::uint32_t parities) {
+std::set<DeviceId> plan_leaving(
+    const std::vector<HangingDevice>& hanging, io::Nanos limit,
+    const std::function<std::uint32_t(const std::set<DeviceId>&)>& lost_with,
+    std::uint32_t parities) {
   std::set<DeviceId> leaving;
+  std::set<DeviceId> lost;
   for (const HangingDevice& one : hanging) {
     const bool hangs = one.owing >= limit && !one.shares_a_flush;  // HG1
     if (hangs) leaving.insert(one.id);
-    if (one.adds_loss && (hangs || one.leaves)) ++lost;  // HG2
+    if (one.adds_loss && (hangs || one.leaves)) lost.insert(one.id);
   }
-  if (lost > parities) return {};  // HG2
+  if (lost_with(lost) > parities) return {};  // HG2
   return leaving;
 }
 

@@ -3,13 +3,15 @@
 //
 //   HG1 only a device with a flush domain of its own: those that share one stand or fall together
 //       (R11), and are waited for
-//   HG2 never so many that more than m data devices are lost: then all of those that hang at the
+//   HG2 never so many that more is lost than the profile survives: then all of those that hang at
+//   the
 //       same time are waited for, since what has struck them is one event, and may pass. Lost are
 //       those, too, that are about to leave: that are given up, or have failed. Not one that is
 //       being added where m = 0: nothing is lost with it (P13)
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -34,9 +36,12 @@ struct HangingDevice {
 std::vector<HangingDevice> hanging_devices(const Members& members,
                                            std::optional<DeviceId> adding = {});
 
-// Those that have owed an answer for `limit` or longer and may be left behind. `lost`: the data
-// devices that do not count as it is, of which `parities` may be lost.
-std::set<DeviceId> plan_leaving(const std::vector<HangingDevice>& hanging, io::Nanos limit,
-                                std::uint32_t lost, std::uint32_t parities);
+// Those that have owed an answer for `limit` or longer and may be left behind. `lost_with`: how
+// many cells a zone has lost at most with these devices lost, too, of which `parities` may be lost
+// (Space::lost_cells()).
+std::set<DeviceId> plan_leaving(
+    const std::vector<HangingDevice>& hanging, io::Nanos limit,
+    const std::function<std::uint32_t(const std::set<DeviceId>&)>& lost_with,
+    std::uint32_t parities);
 
 }  // namespace hexad::core

@@ -116,7 +116,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
     members.lose(*adding, "a request failed while it was added");
     members.remove(*adding);
   }
-  const std::uint32_t lost = parts_.space.lost_devices(failed);
+  const std::uint32_t lost = parts_.space.lost_cells(failed);
   std::string names;
   for (const DeviceId id : failed) {
     if (!members.usable(id)) continue;
@@ -131,8 +131,8 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
       }
     }
     return Error{ErrorCode::kUnknown,
-                 std::to_string(lost) + " data devices have failed, the last of them " + names +
-                     ", " + survives(parts_.shape.m()) +
+                 describe_lost(lost, members.domain_cells()) + " failed, the last of them " +
+                     names + ", " + survives(parts_.shape.m()) +
                      "; commits that were in flight may or may not have happened",
                  "Close the store, check the devices, open it again."};
   }
@@ -383,6 +383,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   const Uuid uuid = member.uuid;
   const alloc::DeviceRole role = member.role;
   const std::uint32_t slabs = member.layout.slab_count;
+  const std::string domain = member.domain;
   Lane& lane = parts_.lane;
   Members& members = parts_.members;
   lane.pause();
@@ -390,11 +391,11 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
-    const std::uint32_t lost = parts_.space.lost_devices();
+    const std::uint32_t lost = parts_.space.lost_cells();
     if (role == alloc::DeviceRole::kData && lost > 0 && lost >= parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
-                   std::to_string(lost) +
-                       " data devices are lost or lack something, as many as the profile survives",
+                   describe_lost(lost, members.domain_cells()) +
+                       " lost or lacking something, as many as the profile survives",
                    "Bring one of them back, or replace it, and then add a device."};
     } else {
       // Of an attempt before, whose number this one has again.
@@ -408,7 +409,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
         if (parts_.shape.m() == 0) stays = stays && members.usable(id);  // P13
         if (next.find(id) != nullptr || (!stays && !members.usable(id))) return;
         stays = named = true;
-        alloc::add_row(next, id, uuid, role, slabs);
+        alloc::add_row(next, id, uuid, role, slabs, domain);
         if (!members.usable(id)) alloc::mark_left(next, id, last_counted());
       });
       note_adding(std::nullopt);
@@ -441,12 +442,13 @@ Status Membership::remove_device(DeviceId id) {
     failed.erase(id);
     std::set<DeviceId> leaving = failed;
     leaving.insert(id);
-    const std::uint32_t lost = parts_.space.lost_devices(leaving);
+    const std::uint32_t lost = parts_.space.lost_cells(leaving);
     const bool parity = parts_.shape.m() > 0;
     const bool data = members.find(id)->role == alloc::DeviceRole::kData;
     if (data && members.usable(id) && lost > std::max(parts_.shape.m(), 1U)) {
       done = Error{ErrorCode::kUnavailable,
-                   std::to_string(lost - 1) + " other data devices are lost or lack something; " +
+                   describe_lost(parts_.space.lost_cells(failed), members.domain_cells()) +
+                       " beside it lost or lacking something; " +
                        (parity ? std::to_string(parts_.shape.m()) +
                                      " may be, and the device that is removed is one of them for a "
                                      "moment"

@@ -426,6 +426,7 @@ Result<Assignment> assign_members(Survey& survey) {
     member.role = row.role;
     member.state = "missing";
     member.draining = row.draining;
+    member.domain = row.domain;
     // Its label may not be here; what matters for an absent device is which slabs it has.
     if (row.slabs != 0) {
       member.layout.slab_units = survey.label.layout.slab_units;

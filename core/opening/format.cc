@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "alloc/device_layout.h"
+#include "alloc/failure_domains.h"
 #include "alloc/foreign_signature.h"
 #include "alloc/header_slot.h"
 #include "alloc/label.h"
@@ -338,6 +339,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   root.writers = {{root.epoch, root.epoch, rng.next() | 1}};
   root.next_zone = 1;
   root.next_device = static_cast<DeviceId>(targets.size());
+  root.domain_cells = alloc::least_domain_cells(options.failure_domains, options.profile.shards());
   for (DeviceId id = 0; id < targets.size(); ++id) {
     NewDevice& target = targets[id];
     target.uuid = rng.uuid();
@@ -345,13 +347,15 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     row.id = id;
     row.uuid = target.uuid;
     row.role = target.role;
+    if (id < options.failure_domains.size()) row.domain = options.failure_domains[id];
     root.devices.push_back(row);
   }
   std::vector<LogCandidate> candidates;
   for (DeviceId id = 0; id < targets.size(); ++id) {
-    candidates.push_back({id, targets[id].role, targets[id].layout.log_size});
+    candidates.push_back(
+        {id, targets[id].role, targets[id].layout.log_size, root.devices[id].domain});
   }
-  root.log_devices = choose_log_devices(candidates, options.profile.m);
+  root.log_devices = choose_log_devices(candidates, options.profile.m, root.domain_cells);
 
   HEXAD_TRY(go_on(options, targets, made));
   // An index without its log may be there, too.

@@ -138,6 +138,7 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
   member.layout = layout;
   member.label = label;
   member.path = found.path;
+  member.domain = to.domain;
   return {};
 }
 

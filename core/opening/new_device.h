@@ -67,6 +67,7 @@ struct AddedTo {
   std::uint32_t slabs = 0;               // of the device whose place it takes
   std::optional<InPlaceOf> in_place_of;  // nothing: it is one more
   alloc::DeviceRole role = alloc::DeviceRole::kData;
+  std::string domain;  // its failure domain, where the store has some
   // It has to say that it is redundant itself: the store has no parity, and all others say so.
   bool redundant = false;
   // Asked before any byte changes. Empty: whatever has room for a slab will do.

@@ -83,20 +83,20 @@ std::set<DeviceId> attached(const std::vector<Member>& members) {
 // For writing one that is behind counts as lost (BK4), and one that is filling as far as zones say;
 // for reading whatever they have may do.
 Status check_enough(const Assignment& assignment, const StoreShape& shape, Access access) {
+  const alloc::Root& root = assignment.choice.root;
   const std::set<DeviceId> there = attached(assignment.members);
-  std::uint32_t data = 0;
-  std::uint32_t lost = 0;
-  for (const Member& member : assignment.members) {
-    if (member.role != alloc::DeviceRole::kData) continue;
-    ++data;
-    if (!there.contains(member.id)) ++lost;
-  }
-  if (access != Access::kReadOnly) lost = alloc::lost_data_devices(assignment.choice.root, there);
+  const std::vector<DeviceId> found(there.begin(), there.end());
+  const std::uint32_t lost = access == Access::kReadOnly ? alloc::cells_without(root, found)
+                                                         : alloc::lost_cells(root, there);
   if (lost <= shape.m()) return {};
+  const std::uint32_t data = root.data_device_count();
+  const std::string too_many =
+      root.domain_cells == 0
+          ? std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
+                " data devices can be used, " + std::to_string(data - shape.m()) + " are needed"
+          : describe_lost(lost, root.domain_cells) + " lost, " + survives(shape.m());
   return Error{ErrorCode::kUnavailable,
-               std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
-                   " data devices can be used, " + std::to_string(data - shape.m()) +
-                   " are needed:" + list_unusable(assignment.members, assignment.strangers),
+               too_many + ":" + list_unusable(assignment.members, assignment.strangers),
                shape.m() > 0
                    ? "Attach the missing devices and open the store again."
                    : "The devices of this pool are said to be redundant themselves, so it "
@@ -319,8 +319,8 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   io::Executor& executor = system->executor();
   parts.counters = std::make_unique<Counters>();
   parts.compression_counters = std::make_unique<compression::Counters>();
-  parts.members =
-      std::make_unique<Members>(executor, std::move(assignment.members), options.flush_sharing);
+  parts.members = std::make_unique<Members>(executor, std::move(assignment.members),
+                                            options.flush_sharing, choice.root.domain_cells);
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
   if (indexes == nullptr) {
     parts.owned_indexes = kv::make_lmdb_home(executor);
@@ -495,6 +495,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     return status;
   }
   status.epoch = assignment->choice.root.epoch;
+  status.domain_cells = assignment->choice.root.domain_cells;
   status.checkpoint_lsn = assignment->choice.root.checkpoint_lsn;
   for (const Member& member : assignment->members) {
     DeviceStatus row;
@@ -507,11 +508,12 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     row.size = member.layout.device_size;
     row.physical_block = member.layout.physical_block;
     row.draining = member.draining;
+    row.failure_domain = member.domain;
     if (row.state == "ok" && member.draining) row.state = "draining";
     status.devices.push_back(std::move(row));
   }
   const std::uint32_t lost =
-      alloc::lost_data_devices(assignment->choice.root, attached(assignment->members));
+      alloc::lost_cells(assignment->choice.root, attached(assignment->members));
   status.health = health_with(lost, survey.label.m);
   status.faults_tolerated = tolerated_with(lost, survey.label.m);
   for (DeviceStatus& stranger : assignment->strangers)

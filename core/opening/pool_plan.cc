@@ -1,9 +1,12 @@
 #include "core/opening/pool_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "alloc/device_layout.h"
+#include "alloc/failure_domains.h"
 #include "alloc/zone_plan.h"
 #include "base/units.h"
 #include "core/record/shape.h"
@@ -97,6 +100,25 @@ std::uint64_t kept_back(const FormatOptions& options, const PoolPlan& plan,
   return reserve_units(in, shape) * stripe_bytes(shape);
 }
 
+// Those with the most cells first: so many of any are survived.
+std::uint32_t domains_tolerated(const FormatOptions& options, std::uint32_t domain_cells) {
+  std::map<std::string, alloc::MostCells> domains;
+  for (const std::string& name : options.failure_domains) {
+    domains.emplace(name, domain_cells).first->second.add(name);
+  }
+  std::vector<std::uint32_t> cells;
+  for (const auto& [name, most] : domains) cells.push_back(most.count());
+  std::sort(cells.rbegin(), cells.rend());
+  std::uint32_t tolerated = 0;
+  std::uint32_t lost = 0;
+  for (const std::uint32_t more : cells) {
+    lost += more;
+    if (lost > options.profile.m) break;
+    ++tolerated;
+  }
+  return tolerated;
+}
+
 }  // namespace
 
 std::uint64_t default_log_size(std::uint64_t raw) { return std::clamp(raw / 64, kMinLog, kMaxLog); }
@@ -122,9 +144,17 @@ Result<PoolPlan> plan_pool(const FormatOptions& given, const std::vector<std::ui
                    lay_out(options, plan.log_size, sizes));
   plan.log_size = layouts.front().log_size;
   plan.slab_size = layouts.front().slab_size();
-  std::vector<std::uint64_t> slabs;
-  for (const alloc::DeviceLayout& layout : layouts) slabs.push_back(layout.slab_count);
-  plan.zones = alloc::zones_left(slabs, profile.shards());
+  plan.domain_cells = alloc::least_domain_cells(options.failure_domains, profile.shards());
+  plan.domains_tolerated = domains_tolerated(options, plan.domain_cells);
+  std::vector<alloc::FreeSlabs> slabs;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const bool named = i < options.failure_domains.size();
+    slabs.push_back({layouts[i].slab_count,
+                     named ? std::string_view(options.failure_domains[i]) : std::string_view()});
+  }
+  const alloc::ZoneNeeds needs{profile.shards(), plan.domain_cells};
+  plan.zones = alloc::zones_left(slabs, needs);
+  const std::vector<std::uint64_t> taken = alloc::slabs_of_use(slabs, needs, plan.zones);
   // A zone has the header of its slab in the first unit of each.
   const std::uint32_t slab_units = layouts.front().slab_units;
   plan.capacity = plan.zones * (slab_units - 1) * options.min_alloc * profile.k;
@@ -133,9 +163,8 @@ Result<PoolPlan> plan_pool(const FormatOptions& given, const std::vector<std::ui
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     PlannedDevice device;
     device.size = sizes[i];
-    const std::uint64_t used = std::min(slabs[i], plan.zones);
-    device.used = used * plan.slab_size;
-    device.unused = (slabs[i] - used) * plan.slab_size;
+    device.used = taken[i] * plan.slab_size;
+    device.unused = (slabs[i].slabs - taken[i]) * plan.slab_size;
     if (profile.m > 0) {  // else there is none
       device.rebuild_written = device.used;
       device.rebuild_read = device.used * profile.k;

@@ -44,11 +44,16 @@ struct PoolPlan {
   // small ones less fits, since metadata takes space, and since they do not fill their stripes.
   std::uint64_t usable = 0;
   std::uint32_t faults_tolerated = 0;  // devices that may be lost at once, whichever they are
+  // At most so many cells of a stripe are on the devices of one failure domain; 0: there are none.
+  std::uint32_t domain_cells = 0;
+  // Whole failure domains that may be lost at once, whichever they are.
+  std::uint32_t domains_tolerated = 0;
   std::vector<PlannedDevice> devices;  // in the order given
 };
 
 // Of a store that Store::format() would make with `options` on data devices of these sizes, whose
-// physical block is 4 KiB at most. `options.devices` and `device_size` do not count.
+// physical block is 4 KiB at most. `options.devices` and `device_size` do not count;
+// `failure_domains` are of these.
 // Errors: kInvalidArgument (too few devices, or options that exclude each other, all of them in the
 // message), kNoSpace (a device is too small; says which, and for what).
 Result<PoolPlan> plan_pool(const FormatOptions& options, const std::vector<std::uint64_t>& sizes);

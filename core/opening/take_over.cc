@@ -140,11 +140,12 @@ class TakeOver : private MembershipSteps {
   Status stop_using(const std::set<DeviceId>& failed) override {
     Members& members = *parts_.members;
     for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
-    const std::uint32_t lost = parts_.space->lost_devices();
+    const std::uint32_t lost = parts_.space->lost_cells();
     if (lost <= parts_.shape->m()) return {};
-    return Error{ErrorCode::kUnavailable,
-                 std::to_string(lost) + " data devices are lost, " + survives(parts_.shape->m()),
-                 "Attach the missing devices and open the store again."};
+    return Error{
+        ErrorCode::kUnavailable,
+        describe_lost(lost, members.domain_cells()) + " lost, " + survives(parts_.shape->m()),
+        "Attach the missing devices and open the store again."};
   }
 
   Status complete_log(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,

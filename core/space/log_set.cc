@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "alloc/failure_domains.h"
 #include "ec/profile.h"
 #include "io/os_error.h"
 #include "io/refused.h"
@@ -13,15 +14,19 @@ namespace hexad::core {
 // The copies that a scan tells apart: 64 (kv/log/log_scan.h).
 static_assert(2 * (ec::kMaxParityShards + 1) <= 64);
 
-std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates,
-                                         std::uint32_t m) {
+std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m,
+                                         std::uint32_t domain_cells) {
   std::uint64_t size = 0;
   const auto first_of = [&](alloc::DeviceRole role) {
     std::vector<DeviceId> chosen;
+    alloc::MostCells cells(domain_cells);
     for (const LogCandidate& candidate : candidates) {
       if (candidate.role != role || candidate.log_size == 0 || chosen.size() > m) continue;
       if (size == 0) size = candidate.log_size;
-      if (candidate.log_size == size) chosen.push_back(candidate.id);
+      if (candidate.log_size != size) continue;
+      const std::uint32_t before = cells.count();
+      cells.add(candidate.domain);
+      if (cells.count() > before) chosen.push_back(candidate.id);
     }
     return chosen;
   };
@@ -36,9 +41,9 @@ std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
     if (!members.is_usable(i)) continue;
-    candidates.push_back({member.id, member.role, member.layout.log_size});
+    candidates.push_back({member.id, member.role, member.layout.log_size, member.domain});
   }
-  return choose_log_devices(candidates, m);
+  return choose_log_devices(candidates, m, members.domain_cells());
 }
 
 namespace {

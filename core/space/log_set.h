@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "alloc/device_layout.h"
@@ -23,13 +24,17 @@ struct LogCandidate {
   DeviceId id = 0;
   alloc::DeviceRole role = alloc::DeviceRole::kData;
   std::uint64_t log_size = 0;  // bytes of its log area; 0: none
+  std::string domain = {};     // its failure domain; empty: its own
 };
 
-// The fast devices first, then data devices, each in the order given, at most m+1 of either. All
-// copies have one size: that of the first data device's area, for these are the copies that count:
-// m+1 data devices hold the log, or all there are when they are fewer (A9). So the loss of any m
-// data devices and of the whole fast tier at once leaves a copy.
-std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m);
+// The fast devices first, then data devices, each in the order given, at most m+1 of either, and
+// of one failure domain at most `domain_cells`. All copies have one size: that of the first data
+// device's area, for these are the copies that count: m+1 data devices hold the log, which a zone
+// could have m+1 cells on (FD2 of alloc/failure_domains.h), or as many as there are when those are
+// fewer (A9). So the loss of any data devices that the profile survives and of the whole fast tier
+// at once leaves a copy.
+std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m,
+                                         std::uint32_t domain_cells);
 // Of the usable members.
 std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "alloc/failure_domains.h"
 #include "io/os_error.h"
 
 namespace hexad::core {
@@ -40,8 +41,18 @@ void Members::Handles::add(const Member& member, FlushSharing sharing) {
   domains[handle.domain].members.insert(member.id);
 }
 
-Members::Members(io::Executor& executor, std::vector<Member> members, FlushSharing sharing)
-    : sharing_(sharing), mutex_(executor), slots_(std::make_unique<Slot[]>(kMost)) {
+std::string describe_lost(std::uint32_t lost, std::uint32_t domain_cells) {
+  const std::string count = std::to_string(lost);
+  if (domain_cells == 0) return count + (lost == 1 ? " data device" : " data devices");
+  return "data devices with " + count + (lost == 1 ? " cell" : " cells") + " of a stripe";
+}
+
+Members::Members(io::Executor& executor, std::vector<Member> members, FlushSharing sharing,
+                 std::uint32_t domain_cells)
+    : sharing_(sharing),
+      domain_cells_(domain_cells),
+      mutex_(executor),
+      slots_(std::make_unique<Slot[]>(kMost)) {
   const io::Lock lock(mutex_);
   all_indexes_.push_back(std::make_unique<std::vector<int>>());
   index_of_.store(all_indexes_.back().get(), std::memory_order_release);
@@ -212,6 +223,7 @@ Status Members::let_go(DeviceId id) {
 void Members::attach(Member member) {
   Slot& slot = slot_of(member.id);
   HEXAD_ASSERT(!usable(member.id));
+  member.domain = find(member.id)->domain;  // FD3
   auto version = std::make_unique<Member>(std::move(member));
   const io::Lock lock(mutex_);
   auto handles = std::make_unique<Handles>(handles_now());
@@ -315,6 +327,14 @@ std::set<DeviceId> Members::lost() const {
     if (counts_as_lost(member.id)) lost.insert(member.id);
   }
   return lost;
+}
+
+std::uint32_t Members::cells_on(const std::set<DeviceId>& ids) const {
+  alloc::MostCells cells(domain_cells_);
+  for (const DeviceId id : ids) {
+    if (const Member* const member = find(id); member != nullptr) cells.add(member->domain);
+  }
+  return cells.count();
 }
 
 bool Members::counts_as_lost(DeviceId id) const {

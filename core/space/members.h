@@ -38,6 +38,7 @@ struct Member {
   alloc::DeviceLayout layout;
   std::optional<alloc::Label> label;   // that the opening took it with, or gave it
   std::string path;                    // as opened, or as last known
+  std::string domain;                  // its failure domain, the number's for good; empty: its own
   std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
   // Returning, and a new device in the place of another one, with how many slabs that had.
   bool replaced = false;
@@ -59,7 +60,8 @@ struct Member {
 using FlushDomain = std::uint32_t;
 inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
 
-// What is left of the redundancy with `lost` data devices that do not have everything.
+// What is left of the redundancy when a zone may have lost so many cells: one for each data device
+// that does not have everything, or fewer by their failure domains.
 inline Health health_with(std::uint32_t lost, std::uint32_t m) {
   if (lost == 0) return Health::kOk;
   return lost <= m ? Health::kDegraded : Health::kUnavailable;
@@ -67,6 +69,8 @@ inline Health health_with(std::uint32_t lost, std::uint32_t m) {
 inline std::uint32_t tolerated_with(std::uint32_t lost, std::uint32_t m) {
   return lost > m ? 0 : m - lost;
 }
+// "3 data devices"; with failure domains "data devices with 3 cells of a stripe".
+std::string describe_lost(std::uint32_t lost, std::uint32_t domain_cells);
 
 // For messages about too many that are lost.
 inline std::string survives(std::uint32_t m) {
@@ -81,8 +85,9 @@ class Members {
 
   // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
   // attached and not returning.
+  // `domain_cells`: as the root has it.
   Members(io::Executor& executor, std::vector<Member> members,
-          FlushSharing sharing = FlushSharing::kWhereSafe);
+          FlushSharing sharing = FlushSharing::kWhereSafe, std::uint32_t domain_cells = 0);
   // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()), for
   // io::kReadPatience at most; devices that owe one then stay open, and locked, until they give it.
   ~Members();
@@ -130,7 +135,8 @@ class Members {
   Status let_go(DeviceId id);
   // The device has been opened again: returning. Precondition: let_go(), or it was never attached.
   // Or another device takes its place, and the number; what the former one owes, it owes for
-  // itself. Or, without a handle, the former one has the number again.
+  // itself. Or, without a handle, the former one has the number again. Whichever it is, it has the
+  // failure domain that the number has (FD3).
   void attach(Member member);
   // One that is returning, or was, is not; shown as `state`.
   void keep_out(DeviceId id, const std::string& state, const std::string& why);
@@ -156,7 +162,11 @@ class Members {
   void set_draining(DeviceId id, bool draining);
   // Data members that are not usable, or behind and not filling (BK4).
   std::set<DeviceId> lost() const;
-  std::uint32_t lost_data_devices() const { return static_cast<std::uint32_t>(lost().size()); }
+  std::uint32_t lost_cells() const { return cells_on(lost()); }
+  // The most cells that a zone has on these data devices (FD2 of alloc/failure_domains.h).
+  std::uint32_t cells_on(const std::set<DeviceId>& ids) const;
+  // FD1; 0: there are no failure domains.
+  std::uint32_t domain_cells() const { return domain_cells_; }
   bool counts_as_lost(DeviceId id) const;
   bool any_filling() const;
   std::vector<alloc::LaidOutDevice> usable_devices() const;
@@ -232,6 +242,7 @@ class Members {
   static FlushDomain domain_of(const Handles& handles, const io::Device* device);
 
   const FlushSharing sharing_;
+  const std::uint32_t domain_cells_;
   mutable io::Mutex mutex_;
   std::atomic<std::size_t> size_{0};
   std::unique_ptr<Slot[]> slots_;                           // by index; kMost of them

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "alloc/failure_domains.h"
 #include "base/units.h"
 #include "ec/stripe_layout.h"
 
@@ -356,7 +357,7 @@ void Space::images_written() {
 
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
-  return {counters_locked(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
+  return {counters_locked(), under_way_.size() + alloc::zones_left(free_slabs(), zone_needs()),
           promised_.units,   zones_.reserve_units(),
           internal_units_,   held_locked()};
 }
@@ -437,6 +438,20 @@ double Space::fragmentation() {
 
 Status Space::check_invariants() {
   const io::Lock lock(mutex_);
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {  // FD1
+    alloc::MostCells cells(members_.domain_cells());
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    for (const alloc::ZoneSlot& slot : slots) {
+      const Member* const member = members_.find(slot.device);
+      cells.add(member == nullptr ? std::string_view() : std::string_view(member->domain));
+    }
+    if (cells.count() == slots.size()) continue;
+    return Error{ErrorCode::kCorruption,
+                 "zone " + std::to_string(zone) + " has more than " +
+                     std::to_string(members_.domain_cells()) +
+                     " slabs in one failure domain, whose loss would be too much for it",
+                 ""};
+  }
   return zones_.check_invariants();
 }
 

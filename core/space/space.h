@@ -233,10 +233,10 @@ class Space : public StripeMap {
   void lack_everything(DeviceId device);
   // These units of it, which live.
   void lack(DeviceId device, const alloc::Extent& extent);
-  // How many data devices count as lost (BK4), with `also`: those that are, or, where that is more,
-  // slabs of one zone that are lost with them, or lack cells on a device that is filling. Any
-  // thread. O(1) while none is filling, O(zones) then.
-  std::uint32_t lost_devices(const std::set<DeviceId>& also = {}) const;
+  // How many cells a zone has lost at most (BK4), with `also`: on data devices that count as lost,
+  // or, where that is more, slabs of one zone that are lost with them, or lack cells on a device
+  // that is filling. Any thread. O(devices) while none is filling, O(zones) then.
+  std::uint32_t lost_cells(const std::set<DeviceId>& also = {}) const;
   // The second, of these devices (SL8): as a crash would leave it, so by the last images as well as
   // those that are being written, and by what is noted now; or by the newest images alone.
   enum class LackingBy : std::uint8_t { kWhateverIsFound, kNewestImages };
@@ -382,6 +382,7 @@ class Space : public StripeMap {
                     std::uint32_t units) const;
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
+  alloc::ZoneNeeds zone_needs() const { return {shape_.cells(), members_.domain_cells()}; }
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
   Error refusal(std::string message, const char* hint);
   // For messages: people have bytes, of their data.

@@ -77,7 +77,7 @@ std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
   const io::Lock lock(mutex_);
   std::vector<std::uint32_t> runs = runs_beside(promised_.units + zones_.reserve_units());
   if (longest < slab_units_) return runs;
-  const std::uint64_t zones = under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells());
+  const std::uint64_t zones = under_way_.size() + alloc::zones_left(free_slabs(), zone_needs());
   runs.insert(runs.end(), std::min(zones, kMostZones), slab_units_ - 1);
   return runs;
 }

@@ -36,6 +36,7 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
       if (member.role != alloc::DeviceRole::kData || members_.is_removed(i)) continue;
       alloc::SlabDevice device;
       device.device = member.id;
+      device.domain = member.domain;
       device.emptied = members_.is_draining(member.id);
       device.takes = !members_.counts_as_lost(member.id);
       for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
@@ -55,7 +56,7 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
       zones.push_back({id, *zones_.slots(id), zones_.used_units(id)});
     }
   }
-  return alloc::plan_slab_moves(std::move(devices), std::move(zones), shape_.cells(), most);
+  return alloc::plan_slab_moves(std::move(devices), std::move(zones), zone_needs(), most);
 }
 
 // Under the lock: why a move cannot be begun or ended now.

@@ -47,15 +47,15 @@ std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Exten
   return lacking;
 }
 
-std::uint32_t Space::lost_devices(const std::set<DeviceId>& also) const {
+std::uint32_t Space::lost_cells(const std::set<DeviceId>& also) const {
   std::set<DeviceId> lost = members_.lost();
   for (const DeviceId id : also) {
     const Member* const member = members_.find(id);
     const bool counts = members_.has(id) && member->role == alloc::DeviceRole::kData;
     if (counts) lost.insert(id);
   }
-  const auto devices = static_cast<std::uint32_t>(lost.size());
-  return members_.any_filling() ? std::max(devices, lost_in_zone(lost)) : devices;
+  const std::uint32_t cells = members_.cells_on(lost);
+  return members_.any_filling() ? std::max(cells, lost_in_zone(lost)) : cells;
 }
 
 std::uint32_t Space::lost_in_zone(const std::set<DeviceId>& lost, LackingBy by) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "alloc/failure_domains.h"
 #include "alloc/slab_header.h"
 #include "base/aligned_buffer.h"
 #include "base/assert.h"
@@ -126,6 +127,7 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
   for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
     alloc::DeviceSpace space;
     space.device = members_.at(i).id;
+    space.domain = members_.at(i).domain;
     if (members_.is_removed(i) || members_.is_draining(space.device)) continue;
     for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
       if (!slab_taken_[i][slab]) space.free_slabs.push_back(slab);
@@ -133,9 +135,14 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
     if (space.free_slabs.empty()) continue;
     (members_.usable(space.device) ? live : left).push_back(std::move(space));
   }
+  alloc::MostCells cells(members_.domain_cells());
+  for (const alloc::DeviceSpace& space : live) cells.add(space.domain);
   for (alloc::DeviceSpace& space : left) {
-    if (live.size() >= shape_.cells()) break;
-    live.push_back(std::move(space));
+    const std::uint32_t before = cells.count();
+    if (before >= shape_.cells()) break;
+    cells.add(space.domain);
+    // Where its domain has enough that are in use a zone has no need of it.
+    if (cells.count() > before) live.push_back(std::move(space));
   }
   return live;
 }
@@ -159,7 +166,7 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
     const io::Lock lock(mutex_);
     creation.zone = next_zone_;
     Result<std::vector<alloc::ZoneSlot>> slots =
-        alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_);
+        alloc::plan_zone(free_slabs(), zone_needs(), next_zone_);
     slabs_exhausted_ = !slots.ok();
     if (!slots.ok()) return slots.error();
     creation.slots = std::move(slots).value();
@@ -342,7 +349,7 @@ Status Space::set_slabs(DeviceId device, std::uint32_t count) {
 
 bool Space::slabs_left() {
   const io::Lock lock(mutex_);
-  return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();
+  return alloc::plan_zone(free_slabs(), zone_needs(), next_zone_).ok();
 }
 
 Space::Slabs Space::slabs(DeviceId device) const {

@@ -25,7 +25,7 @@ TEST_CASE("root_choice: devices that are away are missing, or have left when the
 TEST_CASE("root_choice: a device more, and a device less, in the table and in what is committed") {
   const Root two = first_root(2);
   Root three = next_epoch_root(promise_root({two, 1, 2, {}}), kOpening);
-  add_row(three, 2, device_uuid(2), DeviceRole::kData, 40);
+  add_row(three, 2, device_uuid(2), DeviceRole::kData, 40, "");
   CHECK(three.devices[2].slabs == 40);
   CHECK(check_root(three).ok());
   CHECK(three.data_device_count() == 3);
@@ -317,8 +317,19 @@ TEST_CASE("root_choice: any readable set meets any written set") {
   for (std::uint32_t m = 0; m <= 8; ++m) {
     for (std::uint32_t k = 1; k <= 32; ++k) {
       for (std::uint32_t n = k + m; n < k + m + 6; ++n) {
-        REQUIRE(read_quorum(n, m) + write_quorum(n, m) > n);
-        REQUIRE(write_quorum(n, m) <= n);
+        // All that are left out of the two together, at their smallest.
+        const Root root = first_root(n);
+        std::vector<DeviceId> some;
+        std::uint32_t reads = 0;
+        std::uint32_t writes = 0;
+        for (DeviceId id = 0; id < n; ++id) {
+          some.push_back(id);
+          if (reads == 0 && is_read_quorum(root, some, m)) reads = id + 1;
+          if (writes == 0 && is_write_quorum(root, some, m)) writes = id + 1;
+        }
+        REQUIRE(reads == n - m);
+        REQUIRE(writes == std::min(n, std::max(n - m, m + 1)));
+        REQUIRE(reads + writes > n);
       }
     }
   }
@@ -456,14 +467,28 @@ TEST_CASE("root_choice: a device that shows an older sequence than its row confi
   CHECK(standing_of(*choose_root(kSampleStore, devices, 2), 2) == Standing::kHealthy);
 }
 
+TEST_CASE("root_choice: a domain that is filling in part, and is lost, counts once") {
+  // 2 left, 3 gets what they held; two cells of a zone are in A.
+  Root root = first_root(8, "AAAABBCC", 2);
+  root.epoch = root.promised_epoch = 3;
+  root.writers.back().last_epoch = 3;
+  for (const DeviceId id : {0, 1}) mark_left(root, id, 10);
+  mark_filling(root, 2);
+  set_lost_in_zone(root, 2, {0, 1});
+  CHECK(lost_cells(root, {2, 3, 4, 5, 6, 7}) == 2);
+  CHECK(lost_cells(root, {4, 5, 6, 7}) == 2);
+  CHECK(lost_cells(root, {2, 3, 5, 6, 7}) == 3);
+  CHECK(lost_cells(root, {5, 6, 7}) == 3);
+}
+
 TEST_CASE("root_choice: what counts as lost, with devices that are filling") {
   Root root = alloc::testing::first_root(6);
   const std::set<DeviceId> all = {0, 1, 2, 3, 4, 5};
-  CHECK(lost_data_devices(root, all) == 0);
-  CHECK(lost_data_devices(root, {0, 1, 2, 3}) == 2);
+  CHECK(lost_cells(root, all) == 0);
+  CHECK(lost_cells(root, {0, 1, 2, 3}) == 2);
   root.devices[1].behind = true;
-  CHECK(lost_data_devices(root, all) == 1);
-  CHECK(lost_data_devices(root, {0, 2, 3, 4, 5}) == 1);
+  CHECK(lost_cells(root, all) == 1);
+  CHECK(lost_cells(root, {0, 2, 3, 4, 5}) == 1);
   root.devices[1].behind = false;
   // 5 has left, and what it held is built again on 0, 1 and 2.
   root.epoch = root.promised_epoch = 3;
@@ -475,10 +500,10 @@ TEST_CASE("root_choice: what counts as lost, with devices that are filling") {
   CHECK_FALSE(root.devices[5].filling);
   set_lost_in_zone(root, 1, {5});
   CHECK(root.lost_in_zone == 1);
-  CHECK(lost_data_devices(root, {0, 1, 2, 3, 4}) == 1);
-  CHECK(lost_data_devices(root, {0, 1, 2, 3}) == 2);
-  CHECK(lost_data_devices(root, {1, 2, 3, 4}) == 2);
-  CHECK(lost_data_devices(root, {2, 3, 4}) == 3);
+  CHECK(lost_cells(root, {0, 1, 2, 3, 4}) == 1);
+  CHECK(lost_cells(root, {0, 1, 2, 3}) == 2);
+  CHECK(lost_cells(root, {1, 2, 3, 4}) == 2);
+  CHECK(lost_cells(root, {2, 3, 4}) == 3);
   // Those that had left when it was counted are in it, others are not.
   set_lost_in_zone(root, 1, {});
   CHECK(root.lost_in_zone == 2);
@@ -496,6 +521,6 @@ TEST_CASE("root_choice: what counts as lost, with devices that are filling") {
   // Then the rows alone say it.
   mark_whole(root, 2);
   CHECK(root.lost_in_zone == 0);
-  CHECK(lost_data_devices(root, {1, 2, 3}) == 3);
+  CHECK(lost_cells(root, {1, 2, 3}) == 3);
   CHECK(check_root(root).ok());
 }

@@ -1,8 +1,12 @@
 // Histories of a store that crashes amid roots, enumerated and at random: nothing that was
 // acknowledged is lost, whatever was torn, and whichever devices are away.
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
 
+#include "alloc/failure_domains.h"
 #include "alloc/root_choice.h"
 #include "io/rng.h"
 #include "tests/alloc/root_samples.h"
@@ -81,8 +85,10 @@ enum class Attempts { kTold, kTied };
 // root, so that descent can be checked.
 class World {
  public:
-  World(std::uint32_t n, std::uint32_t m) : n_(n), m_(m), disks_(n) {
-    Root root = first_root(n);
+  World(std::uint32_t n, std::uint32_t m, std::string_view domains = "",
+        std::uint32_t domain_cells = 0)
+      : n_(n), m_(m), disks_(n) {
+    Root root = first_root(n, domains, domain_cells);
     root.log_trim.position = name_root(0);
     for (Disk& disk : disks_) disk.write(root);
     acknowledged_ = root;
@@ -123,7 +129,8 @@ class World {
     if (!choice.ok()) return false;
     // Half of the devices may know nothing of the other half; who may write then is seen in
     // root_lineage_test.
-    if (n_ <= 2 * m_ && (present & live_of(acknowledged_)) == 0) return true;
+    const bool apart = cells_without(acknowledged_, {}) <= 2 * m_;
+    if (apart && (present & live_of(acknowledged_)) == 0) return true;
     if (!descends(choice->root.log_trim.position, acknowledged_.log_trim.position)) return false;
     for (const DeviceStanding& device : choice->devices) {
       const RootDevice* row = choice->root.find(device.id);
@@ -166,7 +173,7 @@ class World {
     for (const DeviceStanding& device : choice->devices) {
       if (device.standing == Standing::kHealthy) healthy |= 1u << device.id;
     }
-    if (static_cast<std::uint32_t>(std::popcount(healthy)) < read_quorum(n_, m_)) return;
+    if (!is_read_quorum(choice->root, ids(healthy), m_)) return;
     const Ground ground = ground_of(*choice, m_);
     if (ground == Ground::kNone) return;
     const std::uint64_t nonce = ++openings_ + kMaker;
@@ -273,11 +280,16 @@ class World {
   std::uint64_t openings_ = 0;
 };
 
-// Sets of present devices with at most m absent.
-std::vector<unsigned> presences(std::uint32_t n, std::uint32_t m) {
+// Sets of present devices without which a stripe has lost at most m cells.
+std::vector<unsigned> presences(std::uint32_t n, std::uint32_t m, std::string_view domains = "",
+                                std::uint32_t domain_cells = 0) {
   std::vector<unsigned> all;
   for (unsigned set = 0; set < 1u << n; ++set) {
-    if (static_cast<std::uint32_t>(std::popcount(set)) + m >= n) all.push_back(set);
+    MostCells absent(domain_cells);
+    for (DeviceId id = 0; id < n; ++id) {
+      if ((set >> id & 1) == 0) absent.add(domain_of(id, domains));
+    }
+    if (absent.count() <= m) all.push_back(set);
   }
   return all;
 }
@@ -297,8 +309,15 @@ void require_sound(const World& world, const std::vector<unsigned>& presences_to
 
 TEST_CASE(
     "root histories: 4+2, every set of roots that a crash leaves, then an epoch without them") {
-  const auto present = presences(6, 2);
-  const World fresh(6, 2);
+  // 2+1 in three enclosures of two, 2+2 with at most two cells of a stripe in each.
+  const bool in_domains = GENERATE(false, true);
+  const std::string_view domains = in_domains ? "AABBCC" : "";
+  const std::uint32_t m =
+      GENERATE_COPY(filter([=](int one) { return in_domains || one == 2; }, values({1, 2})));
+  const std::uint32_t domain_cells = in_domains ? m : 0;
+  CAPTURE(in_domains, m);
+  const auto present = presences(6, m, domains, domain_cells);
+  const World fresh(6, m, domains, domain_cells);
   const std::size_t mark = World::parents().size();
   for (const unsigned first : present) {
     for (const Phase phase : kCrashes) {
@@ -492,9 +511,22 @@ TEST_CASE("root histories: long random histories of crashes never lose what was 
   for (int round = 0; round < 150; ++round) {
     const std::uint32_t k = 1 + static_cast<std::uint32_t>(rng.below(4));
     const std::uint32_t m = 1 + static_cast<std::uint32_t>(rng.below(3));
-    const std::uint32_t n = k + m;
-    const auto present = presences(n, m);
-    World world(n, m);
+    // In some, each domain has up to three devices, and one or two cells of a stripe.
+    const bool in_domains = rng.chance(1, 2);
+    std::string domains;
+    std::uint32_t n = k + m;
+    std::uint32_t domain_cells = 0;
+    if (in_domains) {
+      domain_cells = 1 + static_cast<std::uint32_t>(rng.below(std::min(m, 2U)));
+      MostCells cells(domain_cells);
+      while (cells.count() < k + m) {
+        domains += static_cast<char>('A' + domains.size() / (1 + k % 3));
+        cells.add(domains.substr(domains.size() - 1));
+      }
+      n = static_cast<std::uint32_t>(domains.size());
+    }
+    const auto present = presences(n, m, domains, domain_cells);
+    World world(n, m, domains, domain_cells);
     for (int step = 0; step < 12; ++step) {
       const auto all = std::uint64_t{1} << n;
       const Outcome outcome{static_cast<unsigned>(rng.below(all)),
@@ -502,7 +534,7 @@ TEST_CASE("root histories: long random histories of crashes never lose what was 
 
       const Phase phase = static_cast<Phase>(rng.below(6));
       world.write(present[rng.below(present.size())], phase, outcome);
-      CAPTURE(round, step, k, m);
+      CAPTURE(round, step, k, m, domains, domain_cells);
       require_sound(world, present);
       world.lose_ends(static_cast<unsigned>(rng.below(all)), static_cast<Ends>(rng.below(3)));
       require_sound(world, present);

@@ -4,7 +4,6 @@
 // apart are never taken for one another.
 //
 // What happens is decided by an oracle: by chance, or so that everything happens in turn.
-#include <bit>
 #include <catch2/catch.hpp>
 #include <map>
 #include <optional>
@@ -12,17 +11,16 @@
 
 #include "alloc/root_choice.h"
 #include "io/rng.h"
+#include "tests/alloc/root_samples.h"
 
 using namespace hexad;
 using namespace hexad::alloc;
 
 namespace {
 
-const Uuid kStore{{1, 2, 3}};
+const Uuid kStore = testing::kSampleStore;
 
 using Set = unsigned;  // of devices, by bits
-
-std::uint32_t size_of(Set set) { return static_cast<std::uint32_t>(std::popcount(set)); }
 
 std::vector<DeviceId> ids_of(Set set) {
   std::vector<DeviceId> ids;
@@ -119,22 +117,24 @@ struct Disk {
 
 enum class Word { kNone, kGiven };
 
+struct Shape {
+  std::uint32_t n;
+  std::uint32_t m;
+  const char* domains = "";  // a letter for each device
+  std::uint32_t domain_cells = 0;
+};
+
 // A store whose roots have names, in log_trim.position, so that descent can be told.
 class Store {
  public:
-  Store(std::uint32_t n, std::uint32_t m, Oracle& oracle)
-      : n_(n), m_(m), all_((1u << n) - 1), oracle_(oracle), disks_(n) {
-    Root root;
-    root.store = kStore;
-    root.epoch = root.promised_epoch = 1;
-    root.writers = {{1, 1, 1}};
-    root.sequence = kMade;
-    for (DeviceId id = 0; id < n; ++id) {
-      RootDevice row;
-      row.id = id;
-      row.uuid = Uuid{{9, static_cast<std::uint8_t>(id)}};
-      root.devices.push_back(row);
-    }
+  Store(const Shape& shape, Oracle& oracle)
+      : n_(shape.n),
+        m_(shape.m),
+        all_((1u << shape.n) - 1),
+        table_(testing::first_root(shape.n, shape.domains, shape.domain_cells)),
+        oracle_(oracle),
+        disks_(shape.n) {
+    Root root = table_;
     name(root, 0);
     for (Disk& disk : disks_) disk.slot[0] = root;
     leaves_ = {root.log_trim.position};
@@ -146,11 +146,12 @@ class Store {
   std::size_t lineages() const { return leaves_.size(); }
   const Root& acknowledged() const { return acknowledged_; }
   Set all() const { return all_; }
+  bool may_be_read(Set present) const { return is_read_quorum(table_, ids_of(present), m_); }
 
   Result<RootChoice> look(Set present) const {
     std::vector<DeviceRoots> found;
     for (const DeviceId id : ids_of(present)) {
-      found.push_back({id, Uuid{{9, static_cast<std::uint8_t>(id)}}, kStore, disks_[id].roots()});
+      found.push_back({id, testing::device_uuid(id), kStore, disks_[id].roots()});
     }
     return choose_root(kStore, found, m_);
   }
@@ -168,7 +169,7 @@ class Store {
       if (!device.behind) informed |= 1u << device.id;
     }
     members_ = healthy;
-    if (size_of(members_) < read_quorum(n_, m_)) return false;
+    if (!may_be_read(members_)) return false;
     Ground ground = ground_of(*choice, m_);
     if (ground == Ground::kNone && word == Word::kGiven) ground = Ground::kWord;
     if (ground == Ground::kNone) return false;
@@ -190,7 +191,7 @@ class Store {
       const Set before = members_;
       if (!send_without_lost(next)) return false;
       if (members_ != before) {
-        if (size_of(members_) < read_quorum(n_, m_)) return false;
+        if (!may_be_read(members_)) return false;
         continue;
       }
       if (!is_committed(current_, next, ids_of(members_), m_) ||
@@ -311,7 +312,7 @@ class Store {
   // A change of membership. False: a crash, or too many are lost.
   bool leave() {
     for (;;) {
-      if (size_of(members_) < read_quorum(n_, m_)) return false;
+      if (!may_be_read(members_)) return false;
       Root next = next_epoch_root(current_, nonce());
       const Set before = members_;
       if (!send_without_lost(next)) return false;
@@ -325,6 +326,7 @@ class Store {
   const std::uint32_t n_;
   const std::uint32_t m_;
   const Set all_;
+  const Root table_;  // whose rows stay the same
   Oracle& oracle_;
   std::vector<Disk> disks_;
   std::vector<std::uint64_t> parents_;
@@ -338,37 +340,44 @@ class Store {
   Set members_ = 0;
 };
 
-void require_sound(const Store& store, std::uint32_t n, std::uint32_t m) {
-  for (Set present = 1; present < 1u << n; ++present) {
-    if (size_of(present) < read_quorum(n, m)) continue;
+void require_sound(const Store& store, const Shape& shape) {
+  for (Set present = 1; present <= store.all(); ++present) {
+    if (!store.may_be_read(present)) continue;
     const std::string problem = store.problem_of(present);
     if (problem.empty()) continue;
-    CAPTURE(n, m, present, store.describe(), live_of(store.acknowledged()));
+    CAPTURE(shape.n, shape.m, shape.domains, present, store.describe(),
+            live_of(store.acknowledged()));
     REQUIRE(problem == "");
   }
 }
 
-struct Shape {
-  std::uint32_t n;
-  std::uint32_t m;
-};
-constexpr Shape kShapes[] = {{2, 1}, {3, 2}, {4, 2}, {5, 3}, {3, 1}};
+constexpr Shape kShapes[] = {{2, 1},
+                             {3, 2},
+                             {4, 2},
+                             {5, 3},
+                             {3, 1},
+                             // 1+1 in two enclosures of two, 1+2 in three, 2+2 in two of three of
+                             // which a stripe has two cells in each, 2+1 in three of two.
+                             {4, 1, "AABB", 1},
+                             {5, 2, "AABBC", 1},
+                             {6, 2, "AAABBB", 2},
+                             {6, 1, "AABBCC", 1}};
 
 TEST_CASE("root_lineage: whatever fails, and whoever opens with what, there is one lineage") {
   std::map<bool, int> opened;
-  for (const auto [n, m] : kShapes) {
+  for (const Shape& shape : kShapes) {
     for (std::uint64_t seed = 0; seed < 40'000; ++seed) {
       Chance chance(seed);
-      Store store(n, m, chance);
+      Store store(shape, chance);
       for (int i = 0; i < 5; ++i) {
         const Set present = chance.subset(store.all());
         ++opened[store.open(present, Word::kNone, static_cast<int>(chance.choose(4)))];
         if (store.lineages() == 1) continue;
-        CAPTURE(n, m, seed, i, present, store.describe());
+        CAPTURE(shape.n, shape.m, shape.domains, seed, i, present, store.describe());
         FAIL("two writers went on apart");
       }
       CAPTURE(seed);
-      require_sound(store, n, m);
+      require_sound(store, shape);
     }
   }
   REQUIRE(opened[true] > 100'000);
@@ -376,19 +385,19 @@ TEST_CASE("root_lineage: whatever fails, and whoever opens with what, there is o
 }
 
 TEST_CASE("root_lineage: 1+1 and 1+2, three openings, two faults anywhere, all of it") {
-  for (const auto [n, m] : {Shape{2, 1}, Shape{3, 2}}) {
+  for (const Shape& shape : {Shape{2, 1}, Shape{3, 2}, Shape{4, 1, "AABB", 1}}) {
     std::uint64_t histories = 0;
-    Everything everything(n == 2 ? 3 : 2);
+    Everything everything(shape.n == 2 ? 3 : shape.n == 3 ? 2 : 1);
     do {
-      Store store(n, m, everything);
-      for (int i = 0; i < (n == 2 ? 3 : 2); ++i) {
+      Store store(shape, everything);
+      for (int i = 0; i < (shape.n == 2 ? 3 : 2); ++i) {
         store.open(everything.subset(store.all()), Word::kNone, 1);
       }
       ++histories;
       if (store.lineages() == 1 && histories % 16 != 0) continue;
-      CAPTURE(n, m, histories, store.describe());
+      CAPTURE(shape.n, shape.m, shape.domains, histories, store.describe());
       REQUIRE(store.lineages() == 1);
-      require_sound(store, n, m);
+      require_sound(store, shape);
     } while (everything.next());
     REQUIRE(histories > 10'000);
   }
@@ -396,17 +405,17 @@ TEST_CASE("root_lineage: 1+1 and 1+2, three openings, two faults anywhere, all o
 
 TEST_CASE("root_lineage: with a word there may be several, and none is taken for another") {
   std::map<std::size_t, int> seen;
-  for (const auto [n, m] : kShapes) {
+  for (const Shape& shape : kShapes) {
     for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
       Chance chance(seed);
-      Store store(n, m, chance);
+      Store store(shape, chance);
       for (int i = 0; i < 5; ++i) {
         const Word word = chance.choose(2) == 0 ? Word::kGiven : Word::kNone;
         store.open(chance.subset(store.all()), word, static_cast<int>(chance.choose(3)));
       }
       ++seen[store.lineages()];
       CAPTURE(seed);
-      require_sound(store, n, m);
+      require_sound(store, shape);
     }
   }
   REQUIRE(seen[1] > 1000);

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "alloc/root_choice.h"
@@ -16,8 +18,15 @@ inline constexpr std::uint64_t kOpening = 2;  // and of an opening
 
 inline Uuid device_uuid(DeviceId id) { return Uuid{{9, static_cast<std::uint8_t>(id)}}; }
 
+// The failure domain of a device, where their names stand in a row, a letter each; empty: none has
+// one.
+inline std::string domain_of(DeviceId id, std::string_view domains) {
+  return domains.empty() ? std::string() : std::string(1, domains[id % domains.size()]);
+}
+
 // As mkfs leaves it.
-inline Root first_root(std::uint32_t n) {
+inline Root first_root(std::uint32_t n, std::string_view domains = "",
+                       std::uint32_t domain_cells = 0) {
   Root root;
   root.store = kSampleStore;
   root.epoch = 1;
@@ -25,10 +34,12 @@ inline Root first_root(std::uint32_t n) {
   root.promised_epoch = 1;
   root.writers = {{1, 1, kMaker}};
   root.next_device = n;
+  root.domain_cells = domain_cells;
   for (DeviceId id = 0; id < n; ++id) {
     RootDevice row;
     row.id = id;
     row.uuid = device_uuid(id);
+    row.domain = domain_of(id, domains);
     root.devices.push_back(row);
   }
   return root;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "alloc/failure_domains.h"
 #include "alloc/sealed_block.h"
 #include "io/memory_device.h"
 #include "tests/alloc/test_support.h"
@@ -93,6 +94,14 @@ Root example_with_filling() {
   return root;
 }
 
+// And in failure domains.
+Root example_with_domains() {
+  Root root = example_with_filling();
+  root.domain_cells = 2;
+  root.devices[0].domain = "shelf-1";
+  return root;
+}
+
 }  // namespace
 
 TEST_CASE("root: golden bytes hold both directions") {
@@ -125,6 +134,14 @@ TEST_CASE("root: golden bytes hold both directions, with a device that is fillin
   const auto decoded = decode_root(as_bytes(alloc::testing::golden("root_filling")));
   REQUIRE(decoded.ok());
   CHECK(*decoded == example_with_filling());
+}
+
+TEST_CASE("root: golden bytes hold both directions, with failure domains") {
+  const std::string bytes = encode_root(example_with_domains());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("root_domains")));
+  const auto decoded = decode_root(as_bytes(alloc::testing::golden("root_domains")));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example_with_domains());
 }
 
 TEST_CASE("root: every truncation and every flipped bit is refused") {
@@ -355,6 +372,57 @@ TEST_CASE("root: a device is filling, and what zones have lost stands at the end
   CHECK((encode_root(root)[16 + 16] & 64) == 0);
 }
 
+TEST_CASE("root: failure domains stand at the end, of data devices alone, under a name each") {
+  const std::string plain = encode_root(example_with_writers());
+  Root root = example_with_writers();
+  root.domain_cells = 1;  // those that were named have been removed
+  REQUIRE(decode_root(as_bytes(encode_root(root))).value() == root);
+  CHECK(encode_root(root).size() == plain.size() + 8);
+  CHECK((encode_root(root)[16 + 16] & 128) == 128);
+  RootDevice& data = *std::find_if(root.devices.begin(), root.devices.end(),
+                                   [](const auto& row) { return row.role == DeviceRole::kData; });
+  data.domain = std::string(kMaxDomainName, 'n');
+  REQUIRE(decode_root(as_bytes(encode_root(root))).value() == root);
+  CHECK(encode_root(root).size() == plain.size() + 8 + 5 + kMaxDomainName);
+  for (const char* const name : {"a b", "\n"}) {
+    data.domain = name;
+    CHECK_FALSE(check_root(root).ok());
+  }
+  data.domain = "a";
+  root.domain_cells = 0;
+  CHECK_FALSE(check_root(root).ok());
+  root.domain_cells = kMaxZoneSlots + 1;
+  CHECK_FALSE(check_root(root).ok());
+  root.domain_cells = 1;
+  CHECK(check_root(root).ok());
+  data.role = DeviceRole::kLog;
+  CHECK_FALSE(check_root(root).ok());
+}
+
+TEST_CASE("root: the largest there is, with a failure domain for each device, has room") {
+  Root root = example_with_writers();
+  root.devices.clear();
+  root.log_devices.clear();
+  root.domain_cells = 1;
+  for (DeviceId id = 0; id < kMaxDevices; ++id) {
+    RootDevice& row = root.devices.emplace_back();
+    row.id = id;
+    row.uuid = Uuid{{9, static_cast<std::uint8_t>(id)}};
+    row.slabs = 1000;
+    row.domain = std::string(kMaxDomainName - 3, 'n') + std::to_string(100 + id);
+    root.log_devices.push_back(id);
+  }
+  root.next_device = kMaxDevices;
+  root.manifest.slots.resize(kMaxZoneSlots);
+  root.manifest.cell_sums.resize(kMaxZoneSlots);
+  root.epoch = root.promised_epoch = 100;
+  root.writers.back().last_epoch = 100;
+  for (Epoch epoch = 1; root.forks.size() < kMaxForks; ++epoch) {
+    root.forks.push_back({epoch, 0, 1, epoch + 1});
+  }
+  REQUIRE(encode_root(root).size() < kHeaderSlotSize);
+}
+
 TEST_CASE("root: the slabs of devices that were added stand at the end, where there are any") {
   for (const Root& plain : {example(), example_with_writers()}) {
     Root root = plain;
@@ -393,7 +461,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.features.incompatible = 128;
+  root.features.incompatible = 256;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(kSize);
   REQUIRE(write_root(whole(device), root).ok());

@@ -16,6 +16,9 @@ SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
   format.fast_directories = {directory_.path("fast")};
   for (std::size_t i = 0; i < options.data_disks; ++i)
     format.devices.push_back("dev" + std::to_string(i));
+  for (const char domain : options.failure_domains) {
+    format.failure_domains.emplace_back(1, domain);
+  }
   disks_ = format.devices;
   disks_.push_back(format.fast_directories[0] + "/log");
   for (std::size_t i = 0; i < disks_.size(); ++i) {

@@ -27,6 +27,8 @@ struct SimPoolOptions {
   io::SimOptions sim;                 // sim.disk: what the disks are like, all of them
   // Of each disk in the order of SimPool::disks(); empty: as sim.disk has it.
   std::vector<int> flush_domains;
+  // Of each data disk, a letter each; empty: there are none.
+  std::string failure_domains = {};
   // So many data disks, the first ones, have one volatile cache.
   std::size_t one_cache = 0;
 };

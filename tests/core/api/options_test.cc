@@ -49,6 +49,22 @@ TEST_CASE("options: every preset has a name and is valid") {
   REQUIRE_FALSE(parse_preset("").ok());
 }
 
+TEST_CASE("options: failure domains of which the loss of one would not be survived are refused") {
+  FormatOptions options = good();
+  options.devices.insert(options.devices.end(), {"/d/6", "/d/7"});
+  const auto with = [&](const std::vector<std::string>& domains) {
+    options.failure_domains = domains;
+    return problems(options);
+  };
+  CHECK(with({"a", "a", "a", "b", "b", "b", "c", "c"}) == "");
+  CHECK(with({"a", "a", "a", "a", "b", "b", "b", "b"}) ==
+        "of a stripe of 4+2 3 cells would be in one of the 2 failure domains, and the profile "
+        "survives the loss of 2: name more domains, or a profile with more parity");
+  CHECK(with({"a", "b"}) == "2 failure domains are given for 8 devices: one for each, or none");
+  CHECK(mentions(with({"a", "", "a", "b", "b", "b", "c", "c"}),
+                 "failure domain: \"\" is no name of a failure domain"));
+}
+
 TEST_CASE("options: all problems are reported at once, one per line") {
   FormatOptions options;
   options.devices = {"/a", "/b", "/a", ""};

@@ -24,7 +24,7 @@ class TestSteps : public MembershipSteps {
   Status stop_using(const std::set<DeviceId>& failed) override {
     for (const DeviceId id : failed) world_.members->lose(id, "told to");
     steps += "stop" + names(failed) + " ";
-    if (world_.members->lost_data_devices() > MembershipWorld::kParities) {
+    if (world_.members->lost_cells() > MembershipWorld::kParities) {
       return Error{ErrorCode::kUnavailable, "too many", ""};
     }
     return {};

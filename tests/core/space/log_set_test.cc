@@ -1,6 +1,7 @@
 #include "core/space/log_set.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "io/rng.h"
 #include "tests/core/device_table.h"
@@ -91,6 +92,37 @@ TEST_CASE("log_set: any m data devices and the whole fast tier leave a copy") {
       std::uint32_t copies = 0;
       for (const DeviceId id : choose_log_devices(*members, m)) copies += is_fast(id) ? 0 : 1;
       REQUIRE(copies == std::min(m + 1, data));
+    }
+  }
+}
+
+TEST_CASE("log_set: whatever the profile survives of failure domains leaves a copy") {
+  // Data devices 1 to 5: three on one shelf, two on another, two cells of a stripe on each.
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  for (std::uint32_t domain_cells = 1; domain_cells <= 2; ++domain_cells) {
+    for (std::uint32_t usable = 0; usable < 1 << kCount; ++usable) {
+      DeviceTable table;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        table.add(is_fast(i) ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData,
+                  layout_with_log(64 << 10));
+        if (!is_fast(i)) table.rows.back().domain = i < 4 ? "A" : "B";
+      }
+      Members members(*executor, std::move(table.rows), FlushSharing::kWhereSafe, domain_cells);
+      std::set<DeviceId> left;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        if ((usable >> i & 1) == 0) members.lose(static_cast<DeviceId>(i), "told to");
+        if ((usable >> i & 1) != 0 && !is_fast(i)) left.insert(static_cast<DeviceId>(i));
+      }
+      for (std::uint32_t m = 0; m < 4; ++m) {
+        CAPTURE(domain_cells, usable, m);
+        std::set<DeviceId> copies;
+        for (const DeviceId id : choose_log_devices(members, m)) {
+          if (!is_fast(id)) copies.insert(id);
+        }
+        // More than may be lost, or all that there are, and none for nothing.
+        REQUIRE(members.cells_on(copies) == std::min(m + 1, members.cells_on(left)));
+        REQUIRE(copies.size() == members.cells_on(copies));
+      }
     }
   }
 }

@@ -99,7 +99,7 @@ TEST_CASE("members: a device that is blamed is used all the same") {
   REQUIRE(members.detail(1) == "the last write failed");
   REQUIRE(members.usable(1));
   REQUIRE(members.device(1) == f.table.devices[1]);
-  REQUIRE(members.lost_data_devices() == 0);
+  REQUIRE(members.lost_cells() == 0);
   members.lose(1, "gone");
   REQUIRE(members.detail(1) == "gone");
   REQUIRE_FALSE(members.usable(1));
@@ -115,7 +115,7 @@ TEST_CASE("members: an absent device keeps its own reason when it is lost once m
   members.lose(3, "cannot be");
   REQUIRE(members.state(3) == "missing");
   REQUIRE(members.detail(3) == "not attached");
-  REQUIRE(members.lost_data_devices() == 1);
+  REQUIRE(members.lost_cells() == 1);
 }
 
 TEST_CASE("members: who is usable, counted for every set of absent and of lost devices") {
@@ -144,7 +144,7 @@ TEST_CASE("members: who is usable, counted for every set of absent and of lost d
         REQUIRE(laid_out[i].device == devices[i]);
         REQUIRE(laid_out[i].size == 8192);
       }
-      REQUIRE(members.lost_data_devices() == gone);
+      REQUIRE(members.lost_cells() == gone);
     }
   }
 }
@@ -277,7 +277,7 @@ TEST_CASE("members: a device that is opened again is a new version, the old one 
   members.take_in(2);
   REQUIRE(members.usable(2));
   REQUIRE(members.is_behind(2));
-  REQUIRE(members.lost_data_devices() == 1);
+  REQUIRE(members.lost_cells() == 1);
   REQUIRE(members.device(2) == last);
   REQUIRE(members.find(2)->path == "again");
   // Whoever has the former ones still may name them.
@@ -288,7 +288,26 @@ TEST_CASE("members: a device that is opened again is a new version, the old one 
   REQUIRE(members.handles(1) == std::vector<const io::Device*>{f.table.devices[1]});
   members.note_whole(2);
   REQUIRE(members.state(2) == "ok");
-  REQUIRE(members.lost_data_devices() == 0);
+  REQUIRE(members.lost_cells() == 0);
+}
+
+TEST_CASE("members: a number keeps its failure domain, whatever is attached under it") {
+  Fixture f;
+  for (std::size_t i = 0; i < 6; ++i) f.table.rows[i].domain = i < 3 ? "A" : "B";
+  f.members =
+      std::make_unique<Members>(*f.executor, std::move(f.table.rows), FlushSharing::kWhereSafe, 2);
+  Members& members = *f.members;
+  CHECK(members.cells_on({0, 1, 2}) == 2);
+  CHECK(members.cells_on({0, 1, 2, 3}) == 3);
+  members.lose(1, "gone");
+  REQUIRE(members.let_go(1).ok());
+  TableDevice* handle = nullptr;
+  members.attach(reopened(f, 1, handle));
+  CHECK(members.find(1)->domain == "A");
+  members.take_in(1);
+  members.lose(1, "gone");
+  for (const DeviceId id : {0, 2}) members.lose(id, "gone");
+  CHECK(members.lost_cells() == 2);
 }
 
 TEST_CASE("members: what comes back joins its flush domain, unless that has failed") {
@@ -346,24 +365,24 @@ TEST_CASE("members: one is added and found by all, one is removed and counts no 
   CHECK(members.owner(device) == members.find(9));
   CHECK(members.find(8) == nullptr);
   CHECK(members.usable_ids().back() == 9);
-  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.lost_cells() == 0);
   CHECK(members.state(5) == "ok");
 
   CHECK_FALSE(members.is_draining(9));
   members.set_draining(9, true);
   CHECK(members.is_draining(9));
   CHECK(members.state(5) == "draining");
-  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.lost_cells() == 0);
 
   members.dismiss(9, "it goes");
   CHECK_FALSE(members.usable(9));
   CHECK(members.state(5) == "away");
-  CHECK(members.lost_data_devices() == 1);
+  CHECK(members.lost_cells() == 1);
   members.remove(9);
   CHECK(members.is_removed(5));
   CHECK_FALSE(members.is_removed(4));
   CHECK_FALSE(members.has(9));
-  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.lost_cells() == 0);
   // Who has it keeps it.
   CHECK(members.size() == 6);
   CHECK(members.find(9)->device.get() == device);
@@ -395,7 +414,7 @@ TEST_CASE("members: one with the number of one that was removed is there once") 
   CHECK(members.usable_ids() == std::vector<DeviceId>{0, 1, 2, 3, 4, 9});
   CHECK(members.usable_devices().size() == 6);
   CHECK(members.usable_devices().back().device == more.devices[1]);
-  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.lost_cells() == 0);
   CHECK(members.poisoned().empty());
   // Another device has the number.
   CHECK(members.handles(9) == std::vector<const io::Device*>{more.devices[1]});
@@ -403,7 +422,7 @@ TEST_CASE("members: one with the number of one that was removed is there once") 
   const std::vector<DeviceId> logs = choose_log_devices(members, 5);
   CHECK(std::count(logs.begin(), logs.end(), DeviceId{9}) == 1);
   members.lose(9, "it has failed, too");
-  CHECK(members.lost_data_devices() == 1);
+  CHECK(members.lost_cells() == 1);
   CHECK(members.behind().empty());
 }
 

@@ -222,7 +222,7 @@ TEST_CASE("space_moves: from a lost device all that the zone has is missing on t
     members.lose(from, "gone");
     if (space.begin_move(w.move).ok()) problem = "begun, though nobody wants it to go";
     members.set_draining(from, true);
-    if (space.lost_devices() != 1) problem += " not one lost";
+    if (space.lost_cells() != 1) problem += " not one lost";
     if (const Status begun = space.begin_move(w.move); !begun.ok()) {
       problem += " not begun: " + begun.error().message;
       return;
@@ -236,11 +236,11 @@ TEST_CASE("space_moves: from a lost device all that the zone has is missing on t
     if (!space.lacks_cells(kept)) problem += " lacks nothing";
     if (space.lacking_units(to) == 0) problem += " no units";
     // The zone is none the worse for it, and a third device is one more.
-    if (space.lost_devices() != 1) problem += " counts more than it has lost";
+    if (space.lost_cells() != 1) problem += " counts more than it has lost";
     const DeviceId third = w.zone.slots[1].device;
-    if (space.lost_devices({third}) != 2) problem += " a second loss is none";
+    if (space.lost_cells({third}) != 2) problem += " a second loss is none";
     // Where the zone has a slab and lacks nothing, and the one that is filling: both are lost.
-    if (space.lost_devices({third, to}) != 3) problem += " a third loss is none";
+    if (space.lost_cells({third, to}) != 3) problem += " a third loss is none";
     const std::vector<alloc::ZoneImage> images = space.dirty_images(2).value();
     bool named = false;
     for (const alloc::ZoneImage& image : images) {
