@@ -171,19 +171,22 @@ Status ControlClient::bring_back_device(DeviceId device, const std::string& path
   return ask(request).status();
 }
 
-Result<DeviceId> ControlClient::add_at(const char* ask, const std::string& path) const {
+Result<DeviceId> ControlClient::add_at(const char* ask, const std::string& path,
+                                       const std::string& failure_domain) const {
   ControlRequest request = question(ask);
   request.path = path;
+  request.failure_domain = failure_domain;
   HEXAD_TRY_ASSIGN(const std::string text, this->ask(request));
   return decode_device_id(text);
 }
 
-Result<DeviceId> ControlClient::add_device(const std::string& path) const {
-  return add_at("device add", path);
+Result<DeviceId> ControlClient::add_device(const std::string& path,
+                                           const std::string& failure_domain) const {
+  return add_at("device add", path, failure_domain);
 }
 
 Result<DeviceId> ControlClient::add_fast_device(const std::string& directory) const {
-  return add_at("device add-fast", directory);
+  return add_at("device add-fast", directory, "");
 }
 
 Result<DeviceId> ControlClient::replace_device(DeviceId device, const std::string& path) const {

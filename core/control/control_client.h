@@ -41,7 +41,7 @@ class ControlClient {
   Result<std::vector<Damage>> acknowledge_damage(const std::vector<ObjectName>& objects) const;
   Result<std::vector<Damage>> acknowledge_all_damage() const;
   Status bring_back_device(DeviceId device, const std::string& path) const;
-  Result<DeviceId> add_device(const std::string& path) const;
+  Result<DeviceId> add_device(const std::string& path, const std::string& failure_domain) const;
   Result<DeviceId> add_fast_device(const std::string& directory) const;
   // The number of the new device. Where it is another one, it is one more, the old one is drained
   // in the background from then on, and is to be removed when it is empty.
@@ -62,7 +62,8 @@ class ControlClient {
   // The result of one question.
   Result<std::string> ask(const ControlRequest& request) const;
   Status ask_of(const char* ask, DeviceId device) const;
-  Result<DeviceId> add_at(const char* ask, const std::string& path) const;
+  Result<DeviceId> add_at(const char* ask, const std::string& path,
+                          const std::string& failure_domain) const;
   Result<ControlReply> exchange(const ControlRequest& request) const;
 
   std::vector<std::string> directories_;

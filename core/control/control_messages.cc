@@ -114,6 +114,7 @@ std::string encode_request(const ControlRequest& request) {
   set_bytes(object, "from", request.from);
   if (request.device.has_value()) object["device"] = *request.device;
   set_bytes(object, "path", request.path);
+  set_bytes(object, "failure_domain", request.failure_domain);
   for (const ObjectName& name : request.objects) {
     Json one = Json::object();
     set_bytes(one, "collection", name.collection);
@@ -144,7 +145,8 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_number(object, "object_size", request.object_size) &&
       take_bytes(object, "from", request.from) &&
       take_objects(object, "objects", request.objects) && take_number(object, "device", device) &&
-      take_bytes(object, "path", request.path);
+      take_bytes(object, "path", request.path) &&
+      take_bytes(object, "failure_domain", request.failure_domain);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
   if (object.contains("device")) request.device = device;
   return request;

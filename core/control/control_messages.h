@@ -38,6 +38,7 @@ struct ControlRequest {
   std::vector<ObjectName> objects;
   std::optional<std::uint64_t> device;
   std::string path;
+  std::string failure_domain;
 };
 std::string encode_request(const ControlRequest& request);
 // Errors: kInvalidArgument (no such line), kUnsupported (of another version).

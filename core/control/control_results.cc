@@ -34,7 +34,8 @@ void fields(F& f, DeviceCompletion& s) {
 template <typename F>
 void fields(F& f, DeviceStatus& s) {
   f("id", s.id), f("path", s.path), f("role", s.role), f("state", s.state);
-  f("draining", s.draining), f("detail", s.detail), f("missing_bytes", s.missing_bytes);
+  f("draining", s.draining), f("failure_domain", s.failure_domain), f("detail", s.detail),
+      f("missing_bytes", s.missing_bytes);
   f("bad_header_slots", s.bad_header_slots), f("size", s.size);
   f("slabs", s.slabs), f("slabs_used", s.slabs_used);
   f("physical_block", s.physical_block), f("direct", s.direct), f("holds_log", s.holds_log);
@@ -65,7 +66,8 @@ void fields(F& f, JobStatus& s) {
 template <typename F>
 void fields(F& f, StoreStatus& s) {
   f("uuid", s.uuid), f("health", s.health), f("faults_tolerated", s.faults_tolerated);
-  f("parity_cells", s.parity_cells), f("redundant_devices", s.redundant_devices);
+  f("parity_cells", s.parity_cells), f("domain_cells", s.domain_cells),
+      f("redundant_devices", s.redundant_devices);
   f("damaged_blobs", s.damaged_blobs);
   f("epoch", s.epoch), f("last_lsn", s.last_lsn), f("checkpoint_lsn", s.checkpoint_lsn);
   f("log_used", s.log_used), f("log_size", s.log_size), f("io_queue", s.io_queue);

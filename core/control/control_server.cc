@@ -208,7 +208,8 @@ Result<std::string> ControlServer::change_device(const ControlRequest& request) 
       return Error{ErrorCode::kInvalidArgument, request.ask + ": no path is named", ""};
     }
     HEXAD_TRY_ASSIGN(const DeviceId added,
-                     fast ? work_.add_fast_device(request.path) : work_.add_device(request.path));
+                     fast ? work_.add_fast_device(request.path)
+                          : work_.add_device(request.path, request.failure_domain));
     return encode_device_id(added);
   }
   const bool of_all = request.ask == "device clear-errors";

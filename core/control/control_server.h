@@ -46,7 +46,8 @@ struct ControlWork {
       acknowledge_damage;
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
   std::function<Status(DeviceId device, const std::string& path)> bring_back;
-  std::function<Result<DeviceId>(const std::string& path)> add_device;
+  std::function<Result<DeviceId>(const std::string& path, const std::string& failure_domain)>
+      add_device;
   std::function<Result<DeviceId>(const std::string& directory)> add_fast_device;
   // Begins it: where the number is another one, slabs are moved in the background from then on, and
   // the old one is to be removed.

@@ -103,7 +103,9 @@ Status Engine::start_control() {
   work.bring_back = [this](DeviceId device, const std::string& path) {
     return bring_back(device, path);
   };
-  work.add_device = [this](const std::string& path) { return add_device(path); };
+  work.add_device = [this](const std::string& path, const std::string& failure_domain) {
+    return add_device(path, {}, {}, failure_domain);
+  };
   work.add_fast_device = [this](const std::string& directory) {
     return add_fast_device(directory);
   };

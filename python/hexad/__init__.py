@@ -106,6 +106,7 @@ def format(
     path: Path,
     *,
     devices: Union[int, Sequence[Path]],
+    failure_domains: Sequence[str] | None = None,
     fast: Sequence[Path] | None = None,
     size: Size | None = None,
     preset: str | None = None,
@@ -124,7 +125,9 @@ def format(
 
     devices: files, block devices or images of a Ceph cluster ("rbd:POOL/IMAGE"), k+m or more; a
     number: so many files in `path`, for tries.
-    fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
+    failure_domains: for each of the devices, in order, the name of what it shares with some of the
+    others and fails with (an enclosure, a controller): a stripe is spread so that the loss of a whole
+    domain is survived. fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
     that log and metadata are on the data devices alone.
     size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
     rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of
@@ -156,6 +159,7 @@ def format(
         paths = _absolute(devices)
     given: dict[str, Any] = {
         "devices": paths,
+        "failure_domains": None if failure_domains is None else list(failure_domains),
         "fast": [os.path.join(directory, "fast")] if fast is None else _absolute(fast),
         "size": size,
         "preset": preset,

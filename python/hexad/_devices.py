@@ -50,15 +50,20 @@ class Devices(Writing):
         devices where none are named. Durable when it returns. NotFoundError, ReadOnlyError"""
         self._native.clear_device_errors(list(ids))
 
-    def add_device(self, path: str | os.PathLike[str]) -> int:
+    def add_device(
+        self, path: str | os.PathLike[str], *, failure_domain: str | None = None
+    ) -> int:
         """Takes a device into the store that it has not had, one more than before; its number. What is
         not there becomes a file, of the size of the largest data device. The description of the pool
         names it; whoever gives `devices` to open() names it there, the next time. What is on others
         moves to it in the background, or by move_slabs(). Durable when it returns; Ctrl-C ends it
         before, and the store is as it was.
 
+        failure_domain: what it shares with others and fails with, as format() names it, or a new one;
+        needed where the store has some.
+
         AlreadyExistsError (`path` holds something else, or is a device of the store), NoSpaceError
-        (too small), InvalidArgumentError (its blocks are too large), TooBigError (too many devices),
+        (too small), InvalidArgumentError (its blocks are too large; failure_domain), TooBigError (too many devices),
         BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in memory.
         """
         add = self._native.add_device
@@ -67,7 +72,7 @@ class Devices(Writing):
         # While it is no device of the store, it does no harm there; missing, it would look lost.
         named = self._describe(lambda devices: [*devices, where])
         try:
-            id: int = add(where)
+            id: int = add(where, failure_domain or "")
         except BaseException:  # Ctrl-C, too
             if not _native.goes_on():
                 self._take_back(where, named)

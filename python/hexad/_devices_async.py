@@ -50,11 +50,13 @@ class DevicesAsync(Devices):
             lambda steps: self.replace_device(id, path, rate=rate, progress=steps), progress
         )
 
-    async def add_device_async(self, path: str | os.PathLike[str]) -> int:
+    async def add_device_async(
+        self, path: str | os.PathLike[str], *, failure_domain: str | None = None
+    ) -> int:
         """add_device(), awaited. It has no steps: cancelled, it is waited for, and the store may have
         the device.
         """
-        return await self._long(lambda _: self.add_device(path), None)
+        return await self._long(lambda _: self.add_device(path, failure_domain=failure_domain), None)
 
     async def add_fast_device_async(self, directory: str | os.PathLike[str]) -> int:
         """add_fast_device(), awaited. It has no steps: cancelled, it is waited for, and the store may

@@ -67,6 +67,7 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["role"] = to_text(device.role);
   result["state"] = to_text(device.state);
   result["draining"] = device.draining;
+  result["failure_domain"] = to_text(device.failure_domain);
   result["detail"] = to_text(device.detail);
   result["missing_bytes"] = device.missing_bytes;
   result["bad_header_slots"] = device.bad_header_slots;
@@ -163,6 +164,7 @@ nb::dict to_dict(const StoreStatus& status) {
   result["health"] = to_word(status.health);
   result["faults_tolerated"] = status.faults_tolerated;
   result["parity_cells"] = status.parity_cells;
+  result["domain_cells"] = status.domain_cells;
   result["redundant_devices"] = status.redundant_devices;
   result["damaged_blobs"] = status.damaged_blobs;
   result["epoch"] = status.epoch;

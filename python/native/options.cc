@@ -137,6 +137,8 @@ FormatOptions to_format_options(const nb::dict& given) {
   Setters setters = {
       {"preset", [](nb::handle) {}},
       {"devices", [&](nb::handle value) { to_list(options.devices, value, "device"); }},
+      {"failure_domains",
+       [&](nb::handle value) { to_list(options.failure_domains, value, "failure_domains"); }},
       {"fast", [&](nb::handle value) { to_list(options.fast_directories, value, "fast"); }},
       {"size", size(options.device_size, "size")},
       {"force", [&](nb::handle value) { options.force = nb::cast<bool>(value); }},

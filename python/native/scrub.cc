@@ -123,9 +123,11 @@ DeviceId add_one(StoreHandle& handle, const Add& add) {
 
 }  // namespace
 
-DeviceId add_device(StoreHandle& handle, const std::string& path) {
-  return add_one(
-      handle, [&](Store& store, const MadeReady& go_on) { return store.add_device(path, go_on); });
+DeviceId add_device(StoreHandle& handle, const std::string& path,
+                    const std::string& failure_domain) {
+  return add_one(handle, [&](Store& store, const MadeReady& go_on) {
+    return store.add_device(path, go_on, failure_domain);
+  });
 }
 
 DeviceId add_fast_device(StoreHandle& handle, const std::string& directory) {

@@ -24,7 +24,8 @@ nanobind::dict fsck(StoreHandle& handle, bool deep, bool repair);
 nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
 
 // Store.add_device(): the number of the new one. Ctrl-C ends it while the device is made ready.
-DeviceId add_device(StoreHandle& handle, const std::string& path);
+DeviceId add_device(StoreHandle& handle, const std::string& path,
+                    const std::string& failure_domain);
 // Store.add_fast_device(): the same.
 DeviceId add_fast_device(StoreHandle& handle, const std::string& directory);
 

@@ -128,9 +128,10 @@ void bind_care(nb::class_<StoreObject>& bound) {
                        [&](Store& store) { return store.bring_back_device(id, path); }));
                  }))
       .def("add_device", apart("add_device", CallKind::kChanges,
-                               [](StoreObject& self, nb::handle path) {
-                                 return add_device(*self.handle,
-                                                   std::string(Text(path, "path").view()));
+                               [](StoreObject& self, nb::handle path, nb::handle domain) {
+                                 return add_device(
+                                     *self.handle, std::string(Text(path, "path").view()),
+                                     std::string(Text(domain, "failure_domain").view()));
                                }))
       .def("add_fast_device", apart("add_fast_device", CallKind::kChanges,
                                     [](StoreObject& self, nb::handle directory) {

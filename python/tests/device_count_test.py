@@ -55,6 +55,44 @@ def test_a_device_is_added(wide, tmp_path):
         check(store)
 
 
+def test_devices_in_failure_domains(tmp_path):
+    pool = tmp_path / "pool"
+    with pytest.raises(hexad.InvalidArgumentError, match="2 cells would be in one of the 2 failure domains"):
+        hexad.format(pool, devices=4, failure_domains=["a", "a", "b", "b"], profile="2+1", size="64 MiB")
+    names = ["shelf-1", "shelf-1", "shelf-2", "shelf-2", "shelf-3", "shelf-3"]
+    hexad.format(pool, devices=6, failure_domains=names, profile="2+1", size="64 MiB", preset="tiny")
+    new = tmp_path / "new"
+    with hexad.open(pool) as store:
+        for i in range(8):
+            store.put(f"o{i}", bytes([i]) * 300_000)
+        status = store.status()
+        assert status["domain_cells"] == 1
+        assert [one["failure_domain"] for one in status["devices"] if one["role"] == "data"] == names
+        with pytest.raises(hexad.InvalidArgumentError, match="none is named for this one"):
+            store.add_device(new)
+        assert not new.exists()
+        id = store.add_device(new, failure_domain="shelf-2")
+        assert row(store, id)["failure_domain"] == "shelf-2"
+        other = asyncio.run(store.add_device_async(tmp_path / "other", failure_domain="shelf-4"))
+        assert row(store, other)["failure_domain"] == "shelf-4"
+        assert store.move_slabs()["slabs_left"] == 0
+    # A shelf of three, with one parity.
+    away = [pool / "drive2", pool / "drive3", new]
+    for path in away:
+        path.rename(f"{path}.away")
+    with pytest.warns(hexad.DeviceWarning), hexad.open(pool) as store:
+        assert store.status()["faults_tolerated"] == 0
+        for i in range(8):
+            assert store.get(f"o{i}") == bytes([i]) * 300_000
+        store.put("later", b"later")
+    for path in away:
+        (path.parent / f"{path.name}.away").rename(path)
+    with hexad.open(pool) as store:
+        store.catch_up()
+        assert store.status()["health"] == "ok"
+        check(store)
+
+
 def test_devices_are_replaced_while_the_store_is_open(wide, tmp_path):
     before = named(wide)
     first, second = str(tmp_path / "first"), str(tmp_path / "second")

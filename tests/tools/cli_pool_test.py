@@ -26,7 +26,7 @@ class Management(PoolTest):
             self.assertIn(device["durability"], ("write", "own flush", "shared flush"))
             self.assertEqual(device["flush_domain"] < 0, device["durability"] == "write")
         if all(device["durability"] == "shared flush" for device in data):
-            self.assertTrue(any("one failure domain" in note for note in status["notes"]))
+            self.assertTrue(any("share one flush domain" in note for note in status["notes"]))
         self.assertEqual({device["state"] for device in data}, {"ok"})
         self.assertEqual({device["path"] for device in data}, set(self.devices))
         text = self.ok("status", self.pool).text

@@ -29,6 +29,8 @@ class DeviceAdd final : public Verb {
                            "On the fast device; is made where it does not exist");
     } else {
       arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
+      arguments.option("--failure-domain", domain_,
+                       "What it shares with others and fails with, as mkfs names it");
     }
   }
 
@@ -38,7 +40,9 @@ class DeviceAdd final : public Verb {
     if (holder.ok()) {
       return add(
           session,
-          [&] { return fast_ ? holder->add_fast_device(path_) : holder->add_device(path_); },
+          [&] {
+            return fast_ ? holder->add_fast_device(path_) : holder->add_device(path_, domain_);
+          },
           [&] { return holder->status(); });
     }
     if (interrupted()) return interrupted_error();
@@ -47,7 +51,8 @@ class DeviceAdd final : public Verb {
           session,
           [&] {
             const auto go_on = [](std::uint64_t, std::uint64_t) { return !interrupted(); };
-            return fast_ ? store.add_fast_device(path_, go_on) : store.add_device(path_, go_on);
+            return fast_ ? store.add_fast_device(path_, go_on)
+                         : store.add_device(path_, go_on, domain_);
           },
           [&] { return Result<StoreStatus>(store.status()); });
     });
@@ -95,6 +100,7 @@ class DeviceAdd final : public Verb {
 
   const bool fast_;
   std::string path_;
+  std::string domain_;
 };
 
 class DeviceRemove final : public Verb {

@@ -28,6 +28,7 @@ class DeviceLs final : public Verb {
                   {"role", device.role},
                   {"state", device.state},
                   {"draining", device.draining},
+                  {"failure_domain", device.failure_domain},
                   {"detail", device.detail},
                   {"size", device.size},
                   {"slabs", device.slabs},
@@ -42,6 +43,7 @@ class DeviceLs final : public Verb {
       } else if (device.slabs > 0) {
         line += fmt::format("; {} of {} slabs used", device.slabs_used, device.slabs);
       }
+      if (!device.failure_domain.empty()) line += "; in " + device.failure_domain;
       if (device.missing_bytes > 0) {
         line += fmt::format("; lacks {}", format_size(device.missing_bytes));
       }

@@ -171,8 +171,9 @@ class Diagnosis {
       if (has_other_place(device)) {
         advice_.back().remedy.insert(
             0, fmt::format(
-                   "The others have room for what it held: where they are k + m or more, hexad "
+                   "The others have room for what it held: where they are k + m or more{}, hexad "
                    "device drain {} {} has that built again there. ",
+                   facts_.status.domain_cells == 0 ? "" : ", and in enough failure domains",
                    facts_.pool, device.id));
       }
     }

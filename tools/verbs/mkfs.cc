@@ -64,6 +64,10 @@ class Mkfs final : public Verb {
                           "Files, block devices, disks that other machines see, too "
                           "(reserved:/dev/...), or images (rbd:POOL/IMAGE), k+m or more; files and "
                           "images that are missing are created");
+    arguments.option_list("--failure-domain", domains_,
+                          "NAME=PATH...: devices, in place of --device, and what each shares with "
+                          "others and fails with (an enclosure, a controller): a stripe is spread "
+                          "so that the loss of a whole domain is survived");
     arguments.size("--size", size_, "Size of created files [1GiB]");
     arguments.option_list("--fast", fast_, "Directories of the fast tier [POOL/fast]");
     arguments.flag("--no-fast", no_fast_,
@@ -125,6 +129,7 @@ class Mkfs final : public Verb {
       options = FormatOptions(preset);
     }
     for (const std::string& device : devices_) options.devices.push_back(absolute_path(device));
+    HEXAD_TRY(add_domains(options));
     if (no_fast_ && !fast_.empty()) {
       return Error{ErrorCode::kInvalidArgument, "mkfs: --fast and --no-fast exclude each other",
                    "Give one of them, or neither."};
@@ -159,6 +164,28 @@ class Mkfs final : public Verb {
     return options;
   }
 
+  Status add_domains(FormatOptions& options) const {
+    if (domains_.empty()) return {};
+    if (!devices_.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "mkfs: --device and --failure-domain exclude each other",
+                   "Where some devices are in a failure domain, all are: give each as "
+                   "--failure-domain NAME=PATH."};
+    }
+    for (const std::string& word : domains_) {
+      const std::size_t at = word.find('=');
+      if (at == std::string::npos || at == 0 || at + 1 == word.size()) {
+        return Error{
+            ErrorCode::kInvalidArgument,
+            fmt::format("mkfs: --failure-domain {}: not a name and a path", printable(word)),
+            "Write NAME=PATH, such as shelf-1=/dev/sdb."};
+      }
+      options.failure_domains.push_back(word.substr(0, at));
+      options.devices.push_back(absolute_path(word.substr(at + 1)));
+    }
+    return {};
+  }
+
   Status refuse_existing() const {
     struct stat info = {};
     const fs::path description = fs::path(pool_) / "hexad.pool";
@@ -186,6 +213,7 @@ class Mkfs final : public Verb {
                                 {"codec", ec::codec_to_string(options.profile)},
                                 {"min_alloc", min_alloc},
                                 {"devices", description.devices},
+                                {"failure_domains", options.failure_domains},
                                 {"fast", description.fast_directories}});
     }
     session.out().note(fmt::format("created {}: {} devices, {} {}, units of {}", pool_,
@@ -199,6 +227,7 @@ class Mkfs final : public Verb {
   const Arguments* arguments_ = nullptr;
   std::string pool_;
   std::vector<std::string> devices_;
+  std::vector<std::string> domains_;
   std::vector<std::string> fast_;
   bool no_fast_ = false;
   std::string preset_;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/units.h"
 #include "core/opening/pool_plan.h"
@@ -18,11 +19,25 @@ namespace {
 using core::PlannedDevice;
 using core::PoolPlan;
 
-// "4TiB" is one size, "6x4TiB" are six.
-Result<std::vector<std::uint64_t>> parse_sizes(const std::vector<std::string>& words) {
+struct Sizes {
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::string> domains;  // one for each, or none at all
+};
+
+// "4TiB" is one size, "6x4TiB" are six, "shelf-1=6x4TiB" are six in one failure domain.
+Result<Sizes> parse_sizes(const std::vector<std::string>& words) {
   constexpr std::size_t kMost = 4096;  // devices of a pool
-  std::vector<std::uint64_t> sizes;
-  for (const std::string& word : words) {
+  Sizes sizes;
+  for (const std::string& given : words) {
+    const std::size_t name = given.find('=');
+    const bool named = name != std::string::npos;
+    if (named ? name == 0 || sizes.domains.size() < sizes.bytes.size() : !sizes.domains.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}': some sizes are in a failure domain, and some in none",
+                               printable(given)),
+                   "Name one before each, as in shelf-1=6x4TiB, or before none."};
+    }
+    const std::string word = named ? given.substr(name + 1) : given;
     std::uint64_t count = 1;
     std::string_view size = word;
     if (const std::size_t at = word.find('x'); at != std::string::npos) {
@@ -35,11 +50,12 @@ Result<std::vector<std::uint64_t>> parse_sizes(const std::vector<std::string>& w
       size.remove_prefix(at + 1);
     }
     HEXAD_TRY_ASSIGN(const std::uint64_t bytes, parse_size(size));
-    if (count > kMost - std::min(kMost, sizes.size())) {
+    if (count > kMost - std::min(kMost, sizes.bytes.size())) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("these are more than {} devices", kMost), "No pool has more."};
     }
-    sizes.insert(sizes.end(), count, bytes);
+    sizes.bytes.insert(sizes.bytes.end(), count, bytes);
+    if (named) sizes.domains.insert(sizes.domains.end(), count, given.substr(0, name));
   }
   return sizes;
 }
@@ -55,21 +71,21 @@ std::string duration(double seconds) {
   return fmt::format("{:.1f} days", seconds / 86400);
 }
 
-// Devices of one size are one kind.
+// Devices of one size of which as much is of use are one kind.
 struct Kind {
   std::size_t count = 0;
   PlannedDevice one;
 };
 
 std::vector<Kind> kinds_of(const PoolPlan& plan) {
-  std::map<std::uint64_t, Kind> kinds;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Kind> kinds;
   for (const PlannedDevice& device : plan.devices) {
-    Kind& kind = kinds[device.size];
+    Kind& kind = kinds[{device.size, device.used}];
     ++kind.count;
     kind.one = device;
   }
   std::vector<Kind> sorted;
-  for (const auto& [size, kind] : kinds) sorted.push_back(kind);
+  for (const auto& [size_and_use, kind] : kinds) sorted.push_back(kind);
   return sorted;
 }
 
@@ -79,7 +95,8 @@ class Plan final : public Verb {
     arguments_ = &arguments;
     arguments.positionals("SIZE", sizes_,
                           "Size of a data device, or of several: 6x4TiB. In powers of 1024: a disk "
-                          "sold as 4 TB has 3.64TiB");
+                          "sold as 4 TB has 3.64TiB. In a failure domain, as mkfs names it: "
+                          "shelf-1=6x4TiB");
     arguments.option("--preset", preset_, "nvme, hdd or tiny: defaults of the rest [nvme]");
     arguments.option("--profile", profile_, "Data and parity cells per stripe [4+2]");
     arguments.option("--codec", codec_, "As mkfs takes it [by profile]");
@@ -90,9 +107,10 @@ class Plan final : public Verb {
   }
 
   Result<int> run(Session& session) override {
-    HEXAD_TRY_ASSIGN(const FormatOptions options, format_options());
-    HEXAD_TRY_ASSIGN(const std::vector<std::uint64_t> sizes, parse_sizes(sizes_));
-    HEXAD_TRY_ASSIGN(const PoolPlan plan, core::plan_pool(options, sizes));
+    HEXAD_TRY_ASSIGN(FormatOptions options, format_options());
+    HEXAD_TRY_ASSIGN(const Sizes sizes, parse_sizes(sizes_));
+    options.failure_domains = sizes.domains;
+    HEXAD_TRY_ASSIGN(const PoolPlan plan, core::plan_pool(options, sizes.bytes));
     if (session.out().json()) {
       session.out().object(as_json(options, plan));
     } else {
@@ -128,6 +146,8 @@ class Plan final : public Verb {
                 {"log_size", plan.log_size},
                 {"slab_size", plan.slab_size},
                 {"faults_tolerated", plan.faults_tolerated},
+                {"domain_cells", plan.domain_cells},
+                {"domains_tolerated", plan.domains_tolerated},
                 {"devices", Json::array()}};
     for (const PlannedDevice& device : plan.devices) {
       object["devices"].push_back(Json{{"size", device.size},
@@ -159,6 +179,13 @@ class Plan final : public Verb {
     } else {
       text += fmt::format("survives  the loss of any {} device{} at once\n", plan.faults_tolerated,
                           plan.faults_tolerated == 1 ? "" : "s");
+      if (plan.domain_cells > 0) {
+        text += fmt::format(
+            "          or of {} whole failure domain{}: a stripe has at most {} of its {} cells in "
+            "one\n",
+            plan.domains_tolerated, plan.domains_tolerated == 1 ? "" : "s", plan.domain_cells,
+            options.profile.shards());
+      }
       text += "a rebuild, when the pool is full, of one device\n";
     }
     const std::vector<Kind> kinds = kinds_of(plan);
@@ -177,9 +204,11 @@ class Plan final : public Verb {
     }
     for (const Kind& kind : kinds) {
       if (kind.one.unused == 0) continue;
-      text += fmt::format(
-          "{} of each device of {} can never be used ({} such): too few others are as large\n",
-          format_size(kind.one.unused), format_size(kind.one.size), kind.count);
+      text += fmt::format("{} of each device of {} can never be used ({} such): {}\n",
+                          format_size(kind.one.unused), format_size(kind.one.size), kind.count,
+                          plan.domain_cells == 0
+                              ? "too few others are as large"
+                              : "too few others are as large, or in other failure domains");
     }
     return text;
   }

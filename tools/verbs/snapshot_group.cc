@@ -4,6 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "alloc/failure_domains.h"
 #include "tools/cli/names.h"
 #include "tools/verbs/verbs.h"
 
@@ -16,21 +17,21 @@ Result<PoolDescription> all_images(Session& session) {
   HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
   HEXAD_TRY_ASSIGN(const StoreStatus status, inspect(pool));
   pool.devices.clear();
-  std::uint32_t missing = 0;
+  alloc::MostCells missing(status.domain_cells);
   std::string which;
   for (const DeviceStatus& device : status.devices) {
     if (device.role != "data") continue;
     const bool used = device.state == "ok" || device.state == "behind" ||
                       device.state == "filling" || device.state == "draining";
     if (!used || device.path.empty()) {
-      ++missing;
+      missing.add(device.failure_domain);
       which += fmt::format("{}device {}", which.empty() ? "" : ", ", device.id);
       continue;
     }
     pool.devices.push_back(device.path);
   }
-  if (missing == 0) return pool;
-  if (missing > status.parity_cells) {
+  if (missing.count() == 0) return pool;
+  if (missing.count() > status.parity_cells) {
     return Error{
         ErrorCode::kUnavailable,
         fmt::format("{} of the pool is not among the devices that are named and used, and a "

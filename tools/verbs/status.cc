@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
+#include "core/api/device_questions.h"
 #include "tools/verbs/device_errors.h"
 #include "tools/verbs/drain_text.h"
 #include "tools/verbs/look.h"
@@ -21,6 +25,7 @@ Json device_json(const DeviceStatus& device) {
               {"role", device.role},
               {"state", device.state},
               {"draining", device.draining},
+              {"failure_domain", device.failure_domain},
               {"detail", device.detail},
               {"missing_bytes", device.missing_bytes},
               {"bad_header_slots", device.bad_header_slots},
@@ -46,6 +51,7 @@ Json status_json(const StoreStatus& status) {
   Json object{{"health", health_name(status.health)},
               {"faults_tolerated", status.faults_tolerated},
               {"parity_cells", status.parity_cells},
+              {"domain_cells", status.domain_cells},
               {"redundant_devices", status.redundant_devices},
               {"damaged_blobs", status.damaged_blobs},
               {"uuid", to_string(status.uuid)},
@@ -74,6 +80,7 @@ std::string device_text(const DeviceStatus& device) {
   if (device.holds_log) traits += " log";
   if (!device.durability.empty()) traits += fmt::format("; durable by {}", device.durability);
   if (device.flush_domain >= 0) traits += fmt::format(", domain {}", device.flush_domain);
+  if (!device.failure_domain.empty()) traits += "; in " + device.failure_domain;
   const std::string id = device.id == kNoId ? "?" : std::to_string(device.id);
   std::string line =
       fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", id, device.role, device.state,
@@ -115,11 +122,27 @@ std::string log_places(const StoreStatus& status) {
   return fmt::format("on {} device{}, {} of them for data", all, all == 1 ? "" : "s", data);
 }
 
+std::string domains_text(const StoreStatus& status) {
+  std::set<std::string> all;
+  for (const DeviceStatus& device : status.devices) {
+    if (!device.failure_domain.empty()) all.insert(device.failure_domain);
+  }
+  const std::vector<std::string> some = survivable_domains(status);
+  if (some.empty()) return "        no failure domain may be lost as a whole now\n";
+  if (some.size() == all.size()) {
+    return "        or of one failure domain, whichever it is, with all devices in it\n";
+  }
+  return fmt::format(
+      "        or of one failure domain, with all devices in it: {}, and no other now\n",
+      fmt::join(some, " or "));
+}
+
 std::string status_text(const StoreStatus& status) {
   std::string text;
   text +=
       fmt::format("health  {}; survives the loss of {} more device{}\n", health_name(status.health),
                   status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
+  if (status.domain_cells > 0) text += domains_text(status);
   if (status.redundant_devices) {
     text += fmt::format("        the devices are said to be redundant themselves{}\n",
                         status.parity_cells == 0 ? ", and there is no parity: each is needed" : "");

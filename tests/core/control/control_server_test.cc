@@ -359,8 +359,9 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
     };
   };
   ControlWork work;
-  work.add_device = [&](const std::string& path) -> Result<DeviceId> {
-    done.push_back("add " + path);
+  work.add_device = [&](const std::string& path,
+                        const std::string& failure_domain) -> Result<DeviceId> {
+    done.push_back("add " + path + (failure_domain.empty() ? "" : " in " + failure_domain));
     return DeviceId{7};
   };
   work.replace_device = [&](DeviceId device, const std::string& path) -> Result<DeviceId> {
@@ -381,8 +382,9 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   ControlServer server(*executor, holder, std::move(work));
   REQUIRE(server.start({pool.directory.path("fast") + "/control"}).ok());
   const ControlClient client = pool.client();
-  CHECK(client.add_device("/dev/new").value() == 7);
-  CHECK(client.add_device("").error().code == ErrorCode::kInvalidArgument);
+  CHECK(client.add_device("/dev/new", "").value() == 7);
+  CHECK(client.add_device("/dev/new", "shelf-1").value() == 7);
+  CHECK(client.add_device("", "").error().code == ErrorCode::kInvalidArgument);
   CHECK(client.replace_device(3, "/dev/new").value() == 8);
   CHECK(client.drain_device(3).ok());
   CHECK(client.drain_device(4).error().hint == "Remove something.");
@@ -400,9 +402,10 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   CHECK(client.clear_device_errors(3).ok());
   CHECK(client.clear_device_errors(4).error().code == ErrorCode::kNoSpace);
   CHECK(client.clear_device_errors(std::nullopt).ok());
-  CHECK(done == std::vector<std::string>{"add /dev/new", "replace 3 /dev/new", "drain 3", "drain 4",
-                                         "undrain 3", "undrain 4", "remove 3", "remove 4",
-                                         "clear 3", "clear 4", "clear all"});
+  CHECK(done == std::vector<std::string>{"add /dev/new", "add /dev/new in shelf-1",
+                                         "replace 3 /dev/new", "drain 3", "drain 4", "undrain 3",
+                                         "undrain 4", "remove 3", "remove 4", "clear 3", "clear 4",
+                                         "clear all"});
 }
 
 TEST_CASE("control: who waits for an answer while the store is closed is told so") {
