@@ -4,6 +4,7 @@
 #include <set>
 
 #include "alloc/failure_domains.h"
+#include "alloc/root.h"
 #include "base/bytes.h"
 
 namespace hexad {
@@ -19,7 +20,6 @@ constexpr std::uint64_t kMinLogSize = 1_MiB;
 constexpr std::uint64_t kMaxLogSize = 64_GiB;
 constexpr std::uint64_t kMinSlabUnits = 8;
 constexpr std::uint64_t kMaxSlabSize = 16_GiB;
-constexpr std::size_t kMaxDevices = 4096;
 constexpr std::uint64_t kMinMemoryCapacity = 1_MiB;
 constexpr std::uint64_t kMaxMemoryCapacity = 64_TiB;
 
@@ -209,9 +209,9 @@ Status FormatOptions::validate() const {
     problems.add(std::to_string(devices.size()) + " devices are given, profile " +
                  ec::to_string(profile) + " needs at least " + std::to_string(profile.shards()));
   }
-  if (devices.size() > kMaxDevices) {
-    problems.add(std::to_string(devices.size()) + " devices are given, at most " +
-                 std::to_string(kMaxDevices) + " are possible");
+  if (const std::size_t all = devices.size() + fast_directories.size(); all > alloc::kMaxDevices) {
+    problems.add(std::to_string(all) + " devices are given, fast ones included, at most " +
+                 std::to_string(alloc::kMaxDevices) + " are possible");
   }
   check_paths(problems, "device", devices);
   check_domains(problems, *this);

@@ -46,7 +46,7 @@ struct FormatOptions {
 
   // Paths of the data devices, files, block devices, disks that are reserved for the machine that
   // has the pool ("reserved:/dev/disk/by-id/...") or images of a Ceph cluster ("rbd:POOL/IMAGE"):
-  // at least k+m and at most 4096. A path that does not exist
+  // at least k+m, and at most 256 with those of `fast_directories`. A path that does not exist
   // becomes a file of `device_size` bytes, preallocated, or such an image.
   std::vector<std::string> devices;
   // For each of `devices`, in order, the name of what it shares with some of the others and fails

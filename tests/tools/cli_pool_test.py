@@ -534,7 +534,7 @@ class Making(PoolTest):
         for words, text in ((["64MiB"], "4+2 needs 6 devices at least"),
                             (["5x64MiB", "1MiB"], "device 5"),
                             (["x64MiB"], "number of devices"), (["0x64MiB"], "number of devices"),
-                            (["6xlarge"], "large"), (["5000x1TiB"], "more than 4096"),
+                            (["6xlarge"], "large"), (["5000x1TiB"], "more than 256"),
                             (["6x64MiB", "--min-alloc", "5000"], "min_alloc"),
                             (["6x64MiB", "--profile", "four"], "four")):
             answer = hexad("plan", *words)

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "alloc/root.h"
 #include "base/units.h"
 #include "core/opening/pool_plan.h"
 #include "tools/cli/names.h"
@@ -26,7 +27,7 @@ struct Sizes {
 
 // "4TiB" is one size, "6x4TiB" are six, "shelf-1=6x4TiB" are six in one failure domain.
 Result<Sizes> parse_sizes(const std::vector<std::string>& words) {
-  constexpr std::size_t kMost = 4096;  // devices of a pool
+  constexpr std::size_t kMost = alloc::kMaxDevices;
   Sizes sizes;
   for (const std::string& given : words) {
     const std::size_t name = given.find('=');

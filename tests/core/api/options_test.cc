@@ -65,6 +65,16 @@ TEST_CASE("options: failure domains of which the loss of one would not be surviv
                  "failure domain: \"\" is no name of a failure domain"));
 }
 
+TEST_CASE("options: as many devices as a root has rows for, fast ones included") {
+  FormatOptions options = good();
+  options.fast_directories = {"/f"};
+  while (options.devices.size() < 255)
+    options.devices.push_back("/d/" + std::to_string(options.devices.size()));
+  CHECK(problems(options).empty());
+  options.devices.push_back("/d/255");
+  CHECK(problems(options) == "257 devices are given, fast ones included, at most 256 are possible");
+}
+
 TEST_CASE("options: all problems are reported at once, one per line") {
   FormatOptions options;
   options.devices = {"/a", "/b", "/a", ""};
