@@ -23,6 +23,7 @@ struct DeviceFault {
   std::atomic<bool> heals{false};      // writes of cells that were lost or wrong fail
   std::atomic<bool> slabs{false};      // writes of headers behind the device's own fail: of slabs
   std::atomic<bool> redundant{false};  // says of itself that it is, when it is opened next
+  std::atomic<bool> cached{false};     // says that its writes need a flush, when it is opened next
   std::atomic<int> roots{-1};  // so many roots are taken, those after them fail; negative: all are
 };
 
@@ -86,6 +87,7 @@ class FaultySystem final : public io::System {
     void look() {
       geometry_ = inner->geometry();
       geometry_.redundant = fault.redundant;
+      geometry_.volatile_cache = fault.cached;
     }
 
     io::IoQueue& queue_;
