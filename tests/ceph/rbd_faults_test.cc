@@ -173,6 +173,7 @@ TEST_CASE("rbd_faults: a third image that fails stops commits, and not reads") {
       pool.fault(5).set_writes(Meets::kLostAnswer);
       const std::optional<Error> failed = ledger.try_put(store, 100);
       REQUIRE(failed.has_value());
+      // In flight, or refused because the background had met it before: nothing has happened then.
       REQUIRE((failed->code == ErrorCode::kUnknown || failed->code == ErrorCode::kReadOnly));
       REQUIRE(store.status().read_only);
       REQUIRE(store.status().health == Health::kUnavailable);
@@ -279,7 +280,9 @@ TEST_CASE("rbd_faults: without parity a write that fails ends commits, and all i
         pool.fault(0).set_writes(meets);
         const std::optional<Error> failed = ledger.try_put(store, 100);
         REQUIRE(failed.has_value());
+        // As above.
         REQUIRE((failed->code == ErrorCode::kUnknown || failed->code == ErrorCode::kReadOnly));
+        REQUIRE(code_of(put(store, "new", "value")) == ErrorCode::kReadOnly);
         REQUIRE(store.status().read_only);
         REQUIRE_THAT(store.status().read_only_reason, Catch::Contains("the pool has no parity"));
         ledger.require_all(store);

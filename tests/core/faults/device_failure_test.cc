@@ -2,7 +2,11 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "alloc/device_layout.h"
 #include "tests/core/faulty_system.h"
@@ -22,6 +26,7 @@ class FailingFixture {
   }
   DeviceFault& fault(std::size_t device) { return faulty_.fault(fixture.device(device)); }
   DeviceFault& fault(const std::string& path) { return faulty_.fault(path); }
+  void watch(FaultySystem::Watch watch) { faulty_.watch(std::move(watch)); }
   void set_failing(std::initializer_list<std::size_t> devices, bool failing) {
     for (const std::size_t device : devices) fault(device).writes = failing;
   }
@@ -59,12 +64,24 @@ class Load {
     while (count_ < target && failures_ == 0) std::this_thread::yield();
   }
   int failures() const { return failures_; }
-  std::vector<ErrorCode> codes() {
+  // Devices too many have failed: the outcome of what was in flight is unknown, what had no place
+  // in the order yet is refused, and so is whatever began when a thread knew.
+  void require_stopped() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return codes_;
+    REQUIRE_FALSE(codes_.empty());
+    for (const ErrorCode code : codes_) {
+      REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
+    }
+    REQUIRE(later_ == std::vector<std::optional<ErrorCode>>(codes_.size(), ErrorCode::kReadOnly));
   }
-  // Every acknowledged value; where the last commit failed with kUnknown it may be there as well.
+  // Every acknowledged value; where the last commit failed with kUnknown it may be there as well,
+  // and nothing of one that was refused.
   void require_acknowledged(Store& store) {
+    for (const auto& [name, value] : refused_) {
+      const bool there = get(store, name) == value;
+      CAPTURE(name);
+      REQUIRE_FALSE(there);
+    }
     for (int thread = 0; thread < kThreads; ++thread) {
       for (const auto& [name, values] : state_[thread]) {
         const std::string found = get(store, name);
@@ -99,8 +116,16 @@ class Load {
         ++count_;
       } else {
         ++failures_;
+        const ErrorCode code = result.error().code;
+        const std::optional<ErrorCode> later = code_of(put(store_, name, "later"));
         const std::lock_guard<std::mutex> lock(mutex_);
-        codes_.push_back(result.error().code);
+        codes_.push_back(code);
+        if (code == ErrorCode::kReadOnly) {
+          refused_.emplace_back(name, value);
+          refused_.emplace_back(name + "-twin", value);
+        }
+        later_.push_back(later);
+        refused_.emplace_back(name, "later");
         return;
       }
     }
@@ -111,7 +136,9 @@ class Load {
   std::atomic<int> count_{0};
   std::atomic<int> failures_{0};
   std::mutex mutex_;
-  std::vector<ErrorCode> codes_;
+  std::vector<ErrorCode> codes_;                 // of the commit with which each thread ended
+  std::vector<std::optional<ErrorCode>> later_;  // of the one after it
+  std::vector<std::pair<std::string, std::string>> refused_;  // name and value
   std::map<std::string, std::vector<std::string>> state_[kThreads];
   std::vector<std::unique_ptr<io::Thread>> threads_;
 };
@@ -173,10 +200,7 @@ TEST_CASE("store: a third device that fails stops commits, not reads, and the st
     loaded.load.wait_for(50);
   }
   loaded.load.stop();
-  REQUIRE(loaded.load.failures() > 0);
-  for (const ErrorCode code : loaded.load.codes()) {
-    REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
-  }
+  loaded.load.require_stopped();
   REQUIRE(loaded.store->status().read_only);
   REQUIRE(loaded.store->status().read_only_reason != "");
   REQUIRE(loaded.store->status().health == Health::kUnavailable);
@@ -227,12 +251,23 @@ TEST_CASE("store: three devices that do not take a zone turn the store read-only
   Store store = failing.fixture.open();
   for (const std::size_t device : {0, 3, 5}) failing.fault(device).slabs = true;
   // Cells go well, until no zone has room and there is none to be had. Then whoever wants one meets
-  // the devices: the background, amid a commit whose outcome is unknown then, or a commit itself.
+  // the devices: a commit itself, which has no place in the order before it has its zone, or the
+  // background, amid a commit that may have one.
+  std::atomic<bool> met_here{false};
+  failing.watch([&, here = std::this_thread::get_id()](const io::IoRequest& request) {
+    if (FaultySystem::is_slab_header(request) && std::this_thread::get_id() == here)
+      met_here = true;
+  });
   std::optional<ErrorCode> code;
+  std::string last;
   for (int i = 0; i < 1000 && !code.has_value(); ++i) {
-    code = code_of(put(store, std::to_string(i), noise(100'000, i)));
+    last = std::to_string(i);
+    code = code_of(put(store, last, noise(100'000, i)));
   }
-  REQUIRE((code == ErrorCode::kReadOnly || code == ErrorCode::kUnknown));
+  failing.watch({});
+  CAPTURE(met_here);
+  REQUIRE((code == ErrorCode::kReadOnly || (code == ErrorCode::kUnknown && !met_here)));
+  REQUIRE(code_of(store.get(kDefaultCollection, last)) == ErrorCode::kNotFound);
   REQUIRE(store.status().read_only);
   for (const std::size_t device : {0, 3, 5}) {
     REQUIRE(state_of(store, failing.fixture.device(device)) == "failed");
@@ -302,9 +337,7 @@ TEST_CASE("store: devices that fail one by one under commits and checkpoints lea
     loaded.load.stop();
     stopping = true;
     checkpoints->join();
-    for (const ErrorCode code : loaded.load.codes()) {
-      REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
-    }
+    loaded.load.require_stopped();
     REQUIRE(loaded.store->status().read_only);
     loaded.store.reset();
     loaded.set_failing({1, 2, 4}, false);
