@@ -213,11 +213,9 @@ def test_what_a_closed_loop_never_hears_of_is_not_in_flight_for_ever(store):
     loop.set_exception_handler(lambda *_: None)  # tasks that end unfinished
     loop.run_until_complete(main())
     loop.close()  # unlike asyncio.run() it cancels nothing
-    # What counted for ever would send all later commits through a worker.
-    deadline = time.monotonic() + 30
-    while store._shared.in_flight > 0 and time.monotonic() < deadline:
+    # What counted for ever would send all later commits through a worker; and this would not end.
+    while store._shared.in_flight > 0:
         time.sleep(0.001)
-    assert store._shared.in_flight == 0
     assert store.get("n49") == b"x" * 1000
 
 

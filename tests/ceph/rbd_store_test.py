@@ -122,7 +122,7 @@ class Store(OnImages):
         writer = self.start_writer()
         (lock,) = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
         run("rbd", "--conf", CONF, "lock", "rm", self.names[0], lock["id"], lock["locker"])
-        said = writer.communicate(timeout=50)[1]
+        said = writer.communicate(timeout=120)[1]
         self.assertNotEqual(writer.returncode, 0)
         self.assertIn(b"another process has taken the device over", said)
         self.goes_on()
@@ -153,7 +153,7 @@ class TakenOver(OnImages):
         self.goes_on()
 
     def ends(self, writer):
-        said = writer.communicate(timeout=50)[1]
+        said = writer.communicate(timeout=120)[1]
         self.assertIn(writer.returncode, (5, 7), said)
         self.assertIn(b"another process has taken the device over", said)
         # Nothing that it did later has reached the pool.

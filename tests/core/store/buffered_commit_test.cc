@@ -271,10 +271,13 @@ TEST_CASE("buffered: one that cannot be made durable turns the store read-only, 
   fixture.system = &faulty;
   std::optional<Store> store(fixture.open());
   REQUIRE(put(*store, "durable", "1").ok());
-  // Makes the first zone; another one may be made ahead of need.
   REQUIRE(put(*store, "other", noise(20'000, 1)).ok());
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  for (int i = 0; i < 4; ++i) faulty.fault(fixture.device(i)).writes = true;
+  // From the first cell of the next commit on: what the background writes before, a zone ahead of
+  // need say, goes well.
+  faulty.watch([&](const io::IoRequest& request) {
+    if (request.op != io::IoOp::kWrite || request.cause != io::IoCause::kUser) return;
+    for (int i = 0; i < 4; ++i) faulty.fault(fixture.device(i)).writes = true;
+  });
   const std::string value = noise(20'000, 3);
   REQUIRE(message_of(put_buffered(*store, "buffered", value).status()) == "");
   // It has been answered; sync() finds out.
