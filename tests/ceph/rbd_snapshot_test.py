@@ -177,6 +177,32 @@ class BesideAFastDirectory(InGroup):
     def test_of_a_pool_that_is_written(self):
         self.snapshots_under_load(1)
 
+    def rot_one_cell(self, value):
+        """Of an object, in what the cluster keeps of an image."""
+        rados = ("rados", "--conf", CONF, "-p", self.pool_of_images)
+        for name in run(*rados, "ls").stdout.decode().split():
+            if not name.startswith("rbd_data."):
+                continue
+            data = run(*rados, "get", name, "-").stdout
+            at = data.find(value[:4096])
+            if at >= 0:
+                run(*rados, "put", name, "-", stdin=data[:at] + bytes(4096) + data[at + 4096 :])
+                return
+        self.fail("the object is nowhere")
+
+    def test_what_is_read_wrong_there_is_put_right_in_the_pool(self):
+        value = os.urandom(300_000)
+        hexad("put", self.pool, "a", "-", stdin=value)
+        self.rot_one_cell(value)
+        there = self.take("rotten")
+        read = hexad("cat", "--device", there, "--", "a")
+        self.assertEqual(read.stdout, value)
+        self.assertIn(b"nothing was repaired: the pool is a snapshot. A scrub of the pool", read.stderr)
+        self.assertNotIn(b"hexad scrub", read.stderr)
+        hexad("fsck", "--deep", "--device", there, code=3)
+        self.assertIn(b"1 cell was written again", hexad("cat", self.pool, "a").stderr)
+        hexad("fsck", "--deep", "--device", self.take("sound"))
+
 
 class OnFiles(unittest.TestCase):
     def test_a_pool_that_is_not_on_images_has_none(self):

@@ -242,6 +242,33 @@ TEST_CASE("diagnosis: of a pool that does not open nothing is advised that would
   REQUIRE(diagnose(facts).empty());
 }
 
+TEST_CASE("diagnosis: nothing is put right in a snapshot, but where it comes from") {
+  PoolFacts facts = healthy();
+  for (DeviceStatus& device : facts.status.devices) {
+    device.path = "rbd:log/i" + std::to_string(device.id) + "@hexad.monday?conf=c";
+  }
+  facts.space->available = 0;
+  REQUIRE(diagnose(facts).empty());
+  facts.status.damaged_blobs = 1;
+  facts.status.devices[0].detail = "one of its two labels is damaged";
+  facts.status.devices[1].read_errors = 1;
+  facts.status.devices[2].state = "behind";
+  facts.status.devices[3].state = "missing";
+  facts.status.devices[4].draining = true;
+  facts.status.devices[4].state = "draining";
+  facts.status.devices[4].slabs_used = 1;
+  const std::vector<Advice> advice = diagnose(facts);
+  REQUIRE(advice.size() == 6);
+  for (const Advice& one : advice) {
+    CAPTURE(one.problem);
+    REQUIRE_THAT(one.remedy, Catch::StartsWith("This pool is a snapshot, in which nothing is put"));
+    REQUIRE(one.command == (&one == &advice[0] ? "hexad damage ls '/my pool'" : ""));
+  }
+  // Why it does not open says what to do itself.
+  facts.error = Error{ErrorCode::kUnavailable, "too few devices", "Name them all."};
+  REQUIRE(diagnose(facts)[0].remedy == "Name them all.");
+}
+
 TEST_CASE("diagnosis: the most urgent comes first, and of one urgency the order of the devices") {
   PoolFacts facts = healthy();
   facts.status.faults_tolerated = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/device_path.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 #include "tools/cli/wait_watch.h"
@@ -213,12 +214,17 @@ Result<int> Session::with_store(Access access, const std::function<Result<int>(S
 }
 
 // A device that is not there now would be left behind by an opening for writing, and the index of a
-// fast tier that is not.
+// fast tier that is not. A snapshot is not opened for writing.
 void Session::note_wrong_reads(Store& store) {
   to_mend_ = wrong_reads_.take(store);
   may_mend_ = {};
   if (to_mend_.empty()) return;
   for (const DeviceStatus& device : store.status().devices) {
+    if (io::is_snapshot_path(device.path)) {
+      may_mend_ = Error{ErrorCode::kReadOnly, "the pool is a snapshot",
+                        "A scrub of the pool that it is one of repairs what is wrong there, too"};
+      return;
+    }
     if (device.state == "ok" || device.state == "draining") continue;
     may_mend_ = Error{
         ErrorCode::kUnavailable,

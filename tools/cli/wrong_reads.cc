@@ -117,8 +117,10 @@ std::string describe(const WrongReads::Places& places, const Mended& mended) {
 }
 
 std::string describe(const WrongReads::Places& places, const Error& why) {
-  return found(places) + ", and nothing was repaired: " + why.message +
-         ". hexad scrub POOL repairs what can be, and notes what is lost";
+  // What cannot be written is for its own remedy first.
+  const bool written = why.code != ErrorCode::kReadOnly || why.hint.empty();
+  return found(places) + ", and nothing was repaired: " + why.message + ". " +
+         (written ? "hexad scrub POOL repairs what can be, and notes what is lost" : why.hint);
 }
 
 }  // namespace hexad::tools

@@ -64,7 +64,8 @@ Mended mend(Store& store, const WrongReads::Places& places);
 
 // What was found and has been done about it, as a sentence.
 std::string describe(const WrongReads::Places& places, const Mended& mended);
-// The same where nothing could be.
+// The same where nothing could be, with what would help: what `why` says of it, where the pool
+// cannot be written at all.
 std::string describe(const WrongReads::Places& places, const Error& why);
 
 }  // namespace hexad::tools

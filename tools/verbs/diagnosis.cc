@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/device_path.h"
 #include "tools/verbs/device_errors.h"
 #include "tools/verbs/drain_text.h"
 
@@ -27,12 +28,17 @@ class Diagnosis {
 
   std::vector<Advice> run() {
     look_at_opening();
+    const std::size_t own = advice_.size();
     look_at_damage();
-    for (const DeviceStatus& device : facts_.status.devices) look_at_device(device);
+    for (const DeviceStatus& device : facts_.status.devices) look_at_member(device);
+    if (is_snapshot()) {
+      for (std::size_t i = own; i < advice_.size(); ++i) put_right_elsewhere(advice_[i]);
+    }
+    for (const DeviceStatus& device : facts_.status.devices) look_at_stranger(device);
     for (const std::string& warning : facts_.status.warnings) {
       add(Urgency::kSoon, warning, "See to the device, its cable and its controller.");
     }
-    look_at_space();
+    if (!is_snapshot()) look_at_space();
     std::stable_sort(advice_.begin(), advice_.end(),
                      [](const Advice& a, const Advice& b) { return a.urgency < b.urgency; });
     return std::move(advice_);
@@ -49,6 +55,28 @@ class Diagnosis {
   bool no_parity() const {
     return facts_.status.redundant_devices && facts_.status.parity_cells == 0;
   }
+
+  // Of images of a cluster: nothing there can be written.
+  bool is_snapshot() const {
+    const std::vector<DeviceStatus>& devices = facts_.status.devices;
+    return std::any_of(devices.begin(), devices.end(), [](const DeviceStatus& device) {
+      return io::is_snapshot_path(device.path);
+    });
+  }
+
+  // Whatever was advised for a pool that can be written. The command that is left only looks.
+  void put_right_elsewhere(Advice& advice) const {
+    const std::string damage = command_for_damage();
+    const bool looks = advice.command == damage;
+    advice.remedy = fmt::format(
+        "This pool is a snapshot, in which nothing is put right: see to the pool that it is one "
+        "of, "
+        "and take another snapshot.{}",
+        looks ? " What is lost here:" : "");
+    advice.command = looks ? damage : "";
+  }
+
+  std::string command_for_damage() const { return fmt::format("hexad damage ls {}", facts_.pool); }
 
   void look_at_opening() {
     if (!opens()) add(Urgency::kNow, facts_.error->message, facts_.error->hint);
@@ -67,13 +95,12 @@ class Diagnosis {
                     no_parity() ? "there is no parity to give them back"
                                 : "more cells are damaged than parity gives back"),
         "Store the objects again from a copy, or remove them. Which they are:",
-        fmt::format("hexad damage ls {}", facts_.pool));
+        command_for_damage());
   }
 
-  void look_at_device(const DeviceStatus& device) {
-    if (device.role.empty()) {
-      look_at_stranger(device);
-    } else if (device.draining) {
+  void look_at_member(const DeviceStatus& device) {
+    if (device.role.empty()) return;
+    if (device.draining) {
       look_at_draining(device);
       if (device.state == "draining") look_at_used(device);
     } else if (device.state != "ok") {
@@ -84,6 +111,7 @@ class Diagnosis {
   }
 
   void look_at_stranger(const DeviceStatus& device) {
+    if (!device.role.empty()) return;
     add(Urgency::kLater,
         fmt::format("{} is {}{}", device.path, device.state,
                     device.detail.empty() ? "" : ": " + device.detail),

@@ -36,7 +36,8 @@ struct PoolFacts {
   bool held = false;                // another process has it open for writing, and has answered
 };
 
-// In order of urgency; of one urgency the pool itself first, then devices by their ids.
+// In order of urgency; of one urgency the pool itself first, then devices by their ids. Of a
+// snapshot nothing is advised that would write there.
 std::vector<Advice> diagnose(const PoolFacts& facts);
 
 }  // namespace hexad::tools

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/device_path.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
 #include "tools/verbs/drain_text.h"
@@ -57,11 +58,15 @@ Status judge(const State& state, const std::string& pool) {
   }
   for (const DeviceStatus& device : status.devices) {
     if (device.bad_header_slots == 0) continue;
-    return Error{ErrorCode::kCorruption,
-                 fmt::format("device {}: {} of its 6 copies of label and root were bad when they "
-                             "were looked at last",
-                             device.id, device.bad_header_slots),
-                 fmt::format("hexad scrub {} writes them again.", pool)};
+    return Error{
+        ErrorCode::kCorruption,
+        fmt::format("device {}: {} of its 6 copies of label and root were bad when they "
+                    "were looked at last",
+                    device.id, device.bad_header_slots),
+        io::is_snapshot_path(device.path)
+            ? "The pool is a snapshot, in which nothing is put right: see to the pool that "
+              "it is one of."
+            : fmt::format("hexad scrub {} writes them again.", pool)};
   }
   if (state.scrub.has_value() && state.scrub->errors > 0) {
     return Error{
