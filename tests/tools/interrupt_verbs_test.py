@@ -251,6 +251,48 @@ class Interrupted(unittest.TestCase):
             with self.subTest(verb=name, ended=ended):
                 self.assertGreaterEqual(ended, 1 if case.steps else 0)
 
+    def test_a_repair_that_is_cut_is_not_said_to_be_whole(self):
+        """A verb that has read wrong bytes reads them again, when it is done, from a store that may write."""
+        case = Long("checksum", self.pool(), "big")
+
+        def rot():
+            self.restore(case)
+            with open(self.file, "rb") as file:
+                cell = file.read()[:4096]
+            for number in range(DEVICES):
+                with open(self.device(number), "r+b") as device:
+                    at = device.read().find(cell)
+                    if at >= 0:
+                        device.seek(at)
+                        device.write(bytes(4096))
+                        return
+            self.fail("the object is nowhere")
+
+        rot()
+        whole, requests, _ = self.run_with(case)
+        self.assertEqual(whole.code, 0, whole.error)
+        self.assertIn("1 cell was written again", whole.error)
+        self.restore(case)
+        _, reading, _ = self.run_with(case)
+        self.assertGreater(requests, reading)
+        cut = 0
+        for part in (2, 5, 8):
+            point = reading + (requests - reading) * part // 10
+            rot()
+            answer, _, sent = self.run_with(case, **{"": signal.SIGINT.value, "_AT": point})
+            if not sent:
+                continue  # it needed fewer this time
+            with self.subTest(request=point):
+                self.assertEqual(answer.code, 130, answer.error)
+                self.assertEqual(answer.text, whole.text)
+                is_cut = f"what it had read wrong: hexad scrub {self.pool()} does that" in answer.error
+                self.assertNotEqual(is_cut, DONE in answer.error, answer.error)
+                cut += is_cut
+                if is_cut:
+                    self.make("scrub", self.pool())
+                self.check_sound(case)
+        self.assertGreater(cut, 0)
+
     def test_it_ends_while_a_device_does_not_answer(self):
         for name, case in self.table().items():
             if not isinstance(case, Long):

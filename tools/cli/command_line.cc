@@ -158,7 +158,11 @@ int report_failure(const VerbEntry& entry, Output& out, Error error) {
 // The code of a run that came to its end although it was interrupted.
 int ended_anyway(Session& session, int code) {
   if (!interrupted() || code != kExitOk) return code;
-  session.out().alarm("interrupted when it was done: nothing is missing");
+  session.out().alarm(
+      session.mending_was_cut()
+          ? session.out().typed("interrupted when it was done, but for the repair of "
+                                "what it had read wrong: hexad scrub POOL does that")
+          : "interrupted when it was done: nothing is missing");
   return kExitInterrupted;
 }
 

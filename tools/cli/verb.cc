@@ -235,9 +235,12 @@ void Session::note_wrong_reads(Store& store) {
 // The verb has its outcome, which this changes nothing about.
 void Session::mend_wrong_reads() {
   const WrongReads::Places places = std::exchange(to_mend_, {});
-  if (places.empty() || !mends_ || interrupted()) return;
+  if (places.empty() || !mends_) return;
+  mending_cut_ = interrupted();
+  if (mending_cut_) return;
   out_.finish().ignore();  // it keeps the failure
   const Result<Mended> mended = mend_now(places);
+  mending_cut_ = mended.ok() && mended->cut;
   out_.warn(out_.typed(mended.ok() ? describe(places, *mended) : describe(places, mended.error())));
 }
 

@@ -108,6 +108,8 @@ class Session {
   WrongReads& wrong_reads() { return wrong_reads_; }
   // The pool is not to be written, whatever is found.
   void leave_wrong_reads() { mends_ = false; }
+  // Whether an interrupt has kept some of it from being repaired.
+  bool mending_was_cut() const { return mending_cut_; }
   // Whether a store has been opened for writing. Any thread.
   bool writing() const { return writing_.load(); }
   // For commands in hints: " --collection NAME", or nothing for the one that is the default.
@@ -135,6 +137,7 @@ class Session {
   Output out_;
   std::unique_ptr<io::Executor> executor_;
   bool mends_ = true;
+  bool mending_cut_ = false;
   WrongReads wrong_reads_;
   WrongReads::Places to_mend_;
   Status may_mend_;

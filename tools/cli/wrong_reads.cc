@@ -99,6 +99,7 @@ Mended mend(Store& store, const WrongReads::Places& places) {
   }
   mended.cells = counter(store, "cells_healed") - healed;
   mended.failures = counter(store, "heal_failures") - failed;
+  mended.cut = interrupted();
   return mended;
 }
 

@@ -56,6 +56,7 @@ struct Mended {
   std::uint64_t failures = 0;  // cells that a device did not take
   std::uint64_t lost = 0;      // pieces of which bytes are lost, noted by now
   Status unread;               // of what could not be read for another reason
+  bool cut = false;            // by an interrupt: perhaps not all of it was read again
 };
 
 // Of a store that may be written; objects that are gone are passed over. Ends early when the verb
