@@ -65,7 +65,8 @@ std::uint64_t record_and_crash(const char* name, CrashWorldOptions options,
   return enumerate(world, crash_options(options.seed, subsets), name, kOneIn);
 }
 
-TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own", "[one]") {
+TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own",
+          "[one][own-caches]") {
   const std::uint64_t seed = campaign_seed_of(1);
   CrashWorld world({.seed = seed, .transactions = 48});
   world.run();

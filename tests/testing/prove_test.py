@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -32,10 +33,12 @@ class CountsTest(unittest.TestCase):
         self.assertEqual(prove.counts_of("Segmentation fault\n"), {})
 
 
-class CampaignsTest(unittest.TestCase):
+class ChoiceTest(unittest.TestCase):
     def test_a_word_picks_those_that_have_it_and_none_picks_all(self):
         self.assertEqual(prove.campaigns_with(""), list(prove.CAMPAIGNS))
-        for word, campaign in {"kills_test": prove.StoreKills, "take_over": prove.TakeOver}.items():
+        words = {"backup_fault": prove.BackupKills, "kill_rounds": prove.DemoKills,
+                 "device_kill": prove.DeviceKills, "kills_test": prove.StoreKills, "take_over": prove.TakeOver}
+        for word, campaign in words.items():
             self.assertEqual(prove.campaigns_with(word), [campaign])
         self.assertEqual(prove.campaigns_with("no such"), [])
 
@@ -83,6 +86,31 @@ class CampaignsTest(unittest.TestCase):
             self.assertEqual(done.stdout, f"name=echo seed={seed} states={seed}\n")
             self.assertTrue(repeat.startswith(f"TOO=1 HEXAD_SEED={seed} HEXAD_THOROUGH=1 sh -c "), repeat)
         self.assertEqual(len(repeats), 5)
+
+    def test_what_prepares_a_campaign_runs_once_and_its_failure_is_told(self):
+        with tempfile.TemporaryDirectory() as top:
+            log = os.path.join(top, "log")
+
+            class Prepared:
+                targets = ()
+                preparation = (("sh", "-c", f"echo prepared >>{log}"),)
+                words = ("sh", "-c", f"echo round >>{log}; sleep 0.1; echo name=echo states=1")
+                environment = {}
+
+            proof = prove.Proof(1, [Prepared], 2)
+            proof.campaigns(0.3)
+            self.assertEqual(proof.failures, [])
+            with open(log, encoding="ascii") as file:
+                lines = file.read().splitlines()
+            self.assertEqual(lines[0], "prepared")
+            self.assertEqual(set(lines[1:]), {"round"})
+            self.assertEqual(proof.totals["echo"]["rounds"], len(lines) - 1)
+
+            Prepared.preparation = (("false",),)
+            proof = prove.Proof(1, [Prepared], 2)
+            proof.campaigns(0.3)
+            self.assertEqual(proof.failures, ["preparing the campaigns; to repeat it: false"])
+            self.assertEqual(proof.totals, {})
 
 
 if __name__ == "__main__":

@@ -1,19 +1,29 @@
+#!/usr/bin/env python3
 """Kills a writing process again and again and compares what the store holds with the ledger of
-what it had acknowledged. This process keeps the ledger; the writer is another one."""
+what it had acknowledged. This process keeps the ledger; the writer is another one.
+
+As a program, a campaign: kill_rounds.py HEXAD, the path of the command line, for 100 rounds by the
+seed of HEXAD_SEED, on a new pool for every 20."""
 
 import json
+import os
 import random
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 
-from command import Failed
+sys.dont_write_bytecode = True
+
+from command import Failed, Hexad  # noqa: E402
 
 IN_FLIGHT = 8  # transactions
 LEAST_ROUNDS = 20
 LEAST_TORN = 5
 MOST_ROUNDS = 100
 OPEN_TIMEOUT = 60  # seconds
+POOLS = 5  # of a campaign
 
 
 class Writer:
@@ -135,3 +145,36 @@ class KillRounds:
                     f"{LEAST_TORN} are wanted. Try again on a machine with less or more load."
                 )
             self.one()
+
+
+def main():
+    hexad = sys.argv[1]
+    seed = int(os.environ.get("HEXAD_SEED") or 0)
+    begin = time.monotonic()
+    rounds = cut = acknowledged = violations = 0
+    for number in range(POOLS):
+        with tempfile.TemporaryDirectory(prefix="hexad-kill-") as top:
+            pool = Hexad(hexad, os.path.join(top, "pool"))
+            devices = [os.path.join(top, f"device{i}") for i in range(6)]
+            fast = ["--fast", os.path.join(top, "fast")] if number % 2 == 0 else ["--no-fast"]
+            pool.run("mkfs", "--device", *devices, "--size", "1GiB", *fast)
+            kills = KillRounds(os.path.join(os.path.dirname(hexad), "demo", "crash_writer"),
+                               pool.pool, os.path.join(top, "ledger"), seed * POOLS + number)
+            try:
+                for _ in range(LEAST_ROUNDS):
+                    kills.one()
+                pool.run("fsck", "--deep")
+            except Failed as failed:
+                print(f"pool {number}: {failed}", flush=True)
+                violations += 1
+            rounds += kills.rounds
+            cut += kills.torn
+            acknowledged += kills.acknowledged
+    # As tests/crash/harness_line.h.
+    print(f"name=demo-kills seed={seed} states={rounds} cut={cut} acknowledged={acknowledged} "
+          f"violations={violations} secs={time.monotonic() - begin:.1f}", flush=True)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

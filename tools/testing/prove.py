@@ -18,6 +18,7 @@ import datetime
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import sys
 import time
@@ -33,7 +34,11 @@ BIN = ".bazel/opt/bin"
 
 
 class Campaign:
-    """What is built and run; {seed} in a word is that of the round. It prints lines "name=... violations=0"."""
+    """What is built and run; {seed} in a word is that of the round. It prints lines "name=... violations=0".
+
+    `preparation` runs once, before the first round: what several rounds at a time may not do."""
+
+    preparation = ()
 
     def __init__(self, target, *arguments):
         package, _, name = target[2:].partition(":")
@@ -46,23 +51,36 @@ class BackupKills:
     """Import and export that are killed; a script beside programs, which Bazel runs in a place of its own."""
 
     targets = ("//tests/tools:backup_fault_test", "//tools:hexad")
+    preparation = ()
     words = ("python3", "-B", "tests/tools/backup_fault_test.py")
     environment = {"HEXAD": f"{BIN}/tools/hexad", "FAULTS": f"{BIN}/tests/tools/libpreload_faults.so"}
+
+
+class DemoKills:
+    """The kills of ./run demo: drives of uneven speed, so that most of them cut a commit in two."""
+
+    targets = ("//tools:hexad", "//tools/demo:crash_writer")
+    preparation = ()
+    words = ("python3", "-B", "tools/demo/kill_rounds.py", f"{BIN}/tools/hexad")
+    environment = {}
 
 
 class DeviceKills:
     """Verbs that take devices in and out, or give them what they lack, and are killed."""
 
     targets = ("//tools:hexad",)
+    preparation = ()
     words = ("python3", "-B", "tests/tools/device_kill_test.py")
     environment = {"HEXAD": f"{BIN}/tools/hexad"}
 
 
 class StoreKills:
-    """Processes that use a pool from Python and are killed; with the wheel, which it builds."""
+    """Processes that use a pool from Python and are killed; with the wheel, as tools/testing/python_part.sh."""
 
     targets = ()
-    words = ("tools/testing/python_part.sh", "-s", "-k", "kills_test")
+    preparation = (("tools/setup/python_venv.sh", "--tests"), ("tools/build/python_package.sh",))
+    words = (".venv/bin/python", "-P", "-B", "-m", "pytest", "--quiet", "-s", "-p", "no:cacheprovider",
+             "--rootdir", "python", "-c", "python/pyproject.toml", "python/tests/kills_test.py")
     environment = {"HEXAD_KILLS": "60"}
 
 
@@ -70,13 +88,15 @@ class TakeOver:
     """Writers on a cluster that are killed, stopped or alive when another one takes over; it starts the cluster."""
 
     targets = ("//tests/ceph:ledger_writer", "//tools:hexad")
+    preparation = ()
     words = ("python3", "-B", "tests/ceph/take_over_test.py")
     environment = {"HEXAD": f"{BIN}/tools/hexad", "LEDGER_WRITER": f"{BIN}/tests/ceph/ledger_writer"}
 
 
 CAMPAIGNS = (
-    # Apart, since the first takes three quarters of an hour: crash-own-caches.
-    Campaign("//tests/crash:crash_test", "[one]"),
+    # Apart, since the first takes eight minutes of a processor, and beside other work far more.
+    Campaign("//tests/crash:crash_test", "[own-caches]"),
+    Campaign("//tests/crash:crash_test", "[one]~[own-caches]"),
     Campaign("//tests/crash:crash_test", "~[one]"),
     Campaign("//tests/crash:op_pairs_test", "[even],[odd]"),
     Campaign("//tests/crash:double_fault_test", "[even],[odd]"),
@@ -89,6 +109,7 @@ CAMPAIGNS = (
     Campaign("//tests/crash:owners_crash_test"),
     Campaign("//tests/crash:space_soak_test"),
     BackupKills,
+    DemoKills,
     DeviceKills,
     StoreKills,
     TakeOver,
@@ -168,9 +189,10 @@ def with_totals(text, run, today):
 
 
 class Proof:
-    def __init__(self, minutes, chosen=CAMPAIGNS):
+    def __init__(self, minutes, chosen=CAMPAIGNS, at_once=os.cpu_count()):
         self.minutes = minutes
         self.chosen = chosen
+        self.at_once = at_once
         self.totals = {}
         self.failures = []
 
@@ -229,8 +251,8 @@ class Proof:
         if self.bazel("build", "--config=fuzz", *targets) != 0:
             self.fail("building the fuzz targets", f"bazel build --config=fuzz {' '.join(targets)}")
             return
-        share = max(5, int(self.minutes * 60 / 4 * os.cpu_count() / len(targets)))
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        share = max(5, int(self.minutes * 60 / 4 * self.at_once / len(targets)))
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
             list(pool.map(lambda target: self.fuzz_one(target, share), targets))
 
     def fuzz_one(self, target, seconds):
@@ -254,15 +276,20 @@ class Proof:
 
     def campaigns(self, seconds):
         programs = sorted({target for campaign in self.chosen for target in campaign.targets})
-        if self.bazel("build", "--config=opt", *programs) != 0:
+        if programs and self.bazel("build", "--config=opt", *programs) != 0:
             self.fail("building the campaigns", f"bazel build --config=opt {' '.join(programs)}")
             return
+        for campaign in self.chosen:
+            for words in campaign.preparation:
+                if subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
+                    self.fail("preparing the campaigns", shlex.join(words))
+                    return
         self.deadline = time.monotonic() + seconds
         self.next = 0
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
             waiting = set()
             while time.monotonic() < self.deadline and len(self.failures) < 10:
-                while len(waiting) < os.cpu_count():
+                while len(waiting) < self.at_once:
                     waiting.add(pool.submit(self.round, self.chosen[self.next % len(self.chosen)]))
                     self.next += 1
                 done, waiting = concurrent.futures.wait(
@@ -278,7 +305,7 @@ class Proof:
         environment = campaign.environment | {"HEXAD_SEED": str(seed), "HEXAD_THOROUGH": "1"}
         done = subprocess.run(words, cwd=ROOT, env=os.environ | environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        return " ".join([*(f"{name}={value}" for name, value in environment.items()), *words]), done
+        return " ".join([*(f"{name}={value}" for name, value in environment.items()), shlex.join(words)]), done
 
     def take(self, repeat, done):
         counts = counts_of(done.stdout)
@@ -296,13 +323,15 @@ def main():
                         help="of " + ", ".join(PARTS))
     parser.add_argument("--campaign", metavar="WORD", default="",
                         help="of campaigns, those whose program has the word in its name")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count(), metavar="N",
+                        help="programs of fuzz and campaigns; one for each processor")
     parser.add_argument("--dry-run", action="store_true", help="leave doc/testing.md as it is")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     chosen = campaigns_with(options.campaign)
     if not chosen:
         parser.error(f"no campaign has {options.campaign!r} in its name")
-    proof = Proof(options.minutes, chosen)
+    proof = Proof(options.minutes, chosen, options.at_once)
     seconds = options.minutes * 60 * (0.75 if "fuzz" in options.only else 1)
     for part in PARTS:
         if part in options.only:
