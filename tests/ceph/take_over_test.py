@@ -130,7 +130,7 @@ def main():
     campaign = None
     if own and subprocess.run([os.path.join(ROOT, "tools", "setup", "ceph.sh")], check=False).returncode != 0:
         print("take-over: skipped: Debian's packages of Ceph cannot be installed here")
-        print(f"name=take-over seed={SEED} states=0 violations=0")
+        print(f"name=take-over seed={SEED} states=0 skipped=1 violations=0")
         return 0
     try:
         if own:

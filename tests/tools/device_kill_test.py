@@ -4,7 +4,7 @@
 Whatever the moment: all objects are there as they were, the same verb goes on, and then the pool has all its
 redundancy, which two devices that are taken away show. The moments are parts of the time that the verb takes
 here, and follow from seeds, as in tests/base/campaign.h: HEXAD_SEED picks others, and with HEXAD_THOROUGH there
-are 50 of each verb."""
+are 20 of each verb."""
 
 import filecmp
 import os
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from cli_testing import HEXAD, hexad, main  # pylint: disable=wrong-import-position
 
-KILLS = 50 if os.environ.get("HEXAD_THOROUGH") else 2  # of each verb
+KILLS = 20 if os.environ.get("HEXAD_THOROUGH") else 2  # of each verb
 CAMPAIGN = int(os.environ.get("HEXAD_SEED") or 0)
 SIZES = (0, 1, 500, 4096, 70_000, 300_000, 1_000_001, 3 << 20)  # of objects
 PROFILE_LOSSES = 2
