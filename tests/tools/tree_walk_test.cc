@@ -1,7 +1,6 @@
 #include "tools/import_export/tree_walk.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>

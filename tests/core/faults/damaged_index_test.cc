@@ -2,7 +2,6 @@
 // it had, goes on, and has a sound index at the next opening. tests/core/faults/lost_index_test.cc
 // has what is gone altogether, and evidence of lost devices.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,7 +1,6 @@
 #include "core/opening/format.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <functional>
