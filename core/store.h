@@ -522,8 +522,9 @@ class Store {
   // none, does without: so the directory stays until then. Durable when it returns.
   //
   // Errors: kNotFound, kUnavailable (something lies there still,
-  // the message says how much; too few other devices are in use), kNoSpace (there would be fewer
-  // than k + m devices), kReadOnly, kClosed, those of checkpoint().
+  // the message says how much; too few other devices are in use; where m = 0, a data device has not
+  // answered for 30 s), kNoSpace (there would be fewer than k + m devices), kReadOnly, kClosed,
+  // those of checkpoint().
   Status remove_device(DeviceId device);
   // Moves slabs from devices that are drained, and from full devices to empty ones until what is
   // free can be used, and returns when nothing is left to be moved, or as far as it comes: then

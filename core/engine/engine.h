@@ -456,7 +456,8 @@ class Engine : public InternalCommits {
                       const std::string& have, const std::string& these) const;
   Result<DeviceId> add_locked(const std::string& path, AddedTo& to);
   Status remove_data_device(const Member& member);
-  Status remove_row(DeviceId id);
+  enum class Settle : std::uint8_t { kNeedless, kFirst };
+  Status remove_row(DeviceId id, Settle settle);
   Status may_drain(DeviceId id) const;
   // Under return_mutex_.
   Status drain_locked(DeviceId id);
@@ -490,6 +491,7 @@ class Engine : public InternalCommits {
   // kUnavailable when one is silent, for whoever has waited since `began`: `what` begins the
   // message.
   Status check_silence(const std::string& what, io::Nanos began) const;
+  Status check_answers(io::Nanos limit) const;
   // Locks the mutex, unless its holder seems to wait for a device that is silent.
   template <typename M>
   Status lock_unless_silent(M& mutex, const std::string& what);

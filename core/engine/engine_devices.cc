@@ -329,9 +329,27 @@ Status Engine::remove_device(DeviceId id) {
   return {};
 }
 
-Status Engine::remove_row(DeviceId id) {
-  HEXAD_TRY(still_open());
-  return membership_->remove_device(id);
+// Where m = 0 nothing but its answer ends a wait for a data device (HG2), which may be the one that
+// is to go: so what waits is left to itself, and then it changes nothing any more.
+Status Engine::remove_row(DeviceId id, Settle settle) {
+  HEXAD_TRY(check_answers(kSilence));
+  enum class Stage : std::uint8_t { kWaits, kBegun, kLeft };
+  const auto stage = std::make_shared<std::atomic<Stage>>(Stage::kWaits);
+  const auto turn_to = [stage](Stage to) {
+    Stage from = Stage::kWaits;
+    return stage->compare_exchange_strong(from, to);
+  };
+  const auto remove = [this, id, settle, turn_to]() -> Status {
+    if (settle == Settle::kFirst) HEXAD_TRY(settle_whole());
+    HEXAD_TRY(still_open());
+    return membership_->remove_device(id, [&] { return turn_to(Stage::kBegun); });
+  };
+  if (shape().m() > 0) return remove();
+  return errands_.run_apart(remove, [&]() -> std::optional<Error> {
+    const Status answers = check_answers(io::kReadPatience);
+    if (answers.ok() || !turn_to(Stage::kLeft)) return std::nullopt;
+    return answers.error();
+  });
 }
 
 // Of a data device: as far as nothing is on it, up to and with the root that has no row of it.
@@ -353,8 +371,7 @@ Status Engine::remove_data_device(const Member& member) {
                           ", and wait until it is empty."};
     }
   }
-  if (removed.ok()) removed = settle_whole();
-  if (removed.ok()) removed = remove_row(id);
+  if (removed.ok()) removed = remove_row(id, Settle::kFirst);
   if (!removed.ok()) {
     members.set_draining(id, was_draining);
     space().learn_devices();

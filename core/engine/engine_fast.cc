@@ -80,8 +80,7 @@ Result<DeviceId> Engine::replace_fast(const Replacement& replacement) {
 // Metadata that are in the index alone, as the first checkpoint of a version without runs left
 // them, are in runs before the directory may go.
 Status Engine::remove_fast_device(DeviceId id) {
-  if (parts_.runs->set()->lsn() == 0) HEXAD_TRY(settle_whole());
-  return remove_row(id);
+  return remove_row(id, parts_.runs->set()->lsn() == 0 ? Settle::kFirst : Settle::kNeedless);
 }
 
 }  // namespace hexad::core

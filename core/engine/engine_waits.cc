@@ -79,6 +79,23 @@ Status Engine::check_silence(const std::string& what, io::Nanos began) const {
                "Try again when it answers."};
 }
 
+// Of data devices, where m = 0: nothing but their answers ends a wait for them (HG2).
+Status Engine::check_answers(io::Nanos limit) const {
+  if (shape().m() > 0) return {};
+  const Members& members = *parts_.members;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (!members.is_usable(i) || member.role != alloc::DeviceRole::kData) continue;
+    if (member.device->is_given_up()) continue;  // the store turns read-only
+    if (std::max(member.device->silent_for(), member.device->owing_for()) < limit) continue;
+    return Error{ErrorCode::kUnavailable,
+                 describe_device(member.id) + " " + io::describe_silence(*member.device) +
+                     ", and without parity nothing goes on without it; nothing has been removed",
+                 "Try again when it answers."};
+  }
+  return {};
+}
+
 // A mutex that could be waited for with a limit would cost all others more. Naps are for the case
 // that some device is slow: otherwise they would let everybody else go first.
 template <typename M>

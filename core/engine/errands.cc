@@ -6,7 +6,13 @@
 
 namespace hexad::core {
 
-Status Errands::run_apart(std::string_view what, std::function<Status()> work) {
+std::optional<Error> Errands::called_back(std::string_view what) {
+  if (!io::Recall::comes()) return std::nullopt;
+  return Error{ErrorCode::kUnavailable, "the thread was called back while " + std::string(what),
+               "Nothing has changed: try again when the devices answer."};
+}
+
+Status Errands::run_apart(std::function<Status()> work, const Leave& leave) {
   join_ended();
   const auto errand = std::make_shared<Errand>();
   Result<std::unique_ptr<io::Thread>> thread =
@@ -27,13 +33,11 @@ Status Errands::run_apart(std::string_view what, std::function<Status()> work) {
     while (!errand->outcome.has_value()) {
       changed_.wait_for(lock, io::Recall::kBetweenAsks);
       lock.unlock();
-      const bool called_back = io::Recall::comes();  // of the errands of others, too, some end
+      std::optional<Error> why = leave();
       lock.lock();
-      if (!called_back || errand->outcome.has_value()) continue;
+      if (!why.has_value() || errand->outcome.has_value()) continue;
       left_.splice(left_.end(), left);
-      lock.unlock();
-      return Error{ErrorCode::kUnavailable, "the thread was called back while " + std::string(what),
-                   "Nothing has changed: try again when the devices answer."};
+      return *std::move(why);
     }
   }
   errand->thread->join();

@@ -1,6 +1,6 @@
 // What a call has to do that may wait for devices, and that may not end half-way: where the calling
-// thread may be called back (io/recall.h), a thread of its own does it, so that the caller can
-// leave.
+// thread may be called back (io/recall.h), or would wait for ever, a thread of its own does it, so
+// that the caller can leave.
 //
 //   ER1  Work that was left goes on to its end, so it owns what it uses, but for the engine's
 //        parts
@@ -33,8 +33,13 @@ class Errands {
   template <typename Work>
   Status run(std::string_view what, Work&& work) {
     if (io::Recall::here() == nullptr) return work();
-    return run_apart(what, std::forward<Work>(work));
+    return run_apart(std::forward<Work>(work), [what] { return called_back(what); });
   }
+  // Runs `work` on a thread of its own and returns what it does, unless `leave`, which is asked now
+  // and then, gives the error with which to leave it to itself. Where the system refuses a thread
+  // that is `work()` and no more. Any thread.
+  using Leave = std::function<std::optional<Error>()>;
+  Status run_apart(std::function<Status()> work, const Leave& leave);
   // Until all that was left has come to its end.
   void wait();
 
@@ -44,7 +49,8 @@ class Errands {
     std::optional<Status> outcome;
   };
 
-  Status run_apart(std::string_view what, std::function<Status()> work);
+  // Of the errands of others, too, some end.
+  static std::optional<Error> called_back(std::string_view what);
   void join_ended();
 
   io::Executor& executor_;

@@ -151,20 +151,12 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
 
 Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
                                 const std::vector<DeviceId>& ids, std::set<DeviceId>& failed) {
-  // P13: the only copy may be on a device that is being removed.
-  std::vector<kv::LogArea> sources = areas;
-  if (leaving_.has_value()) {
-    const Member* const member = parts_.members.find(*leaving_);
-    const std::vector<DeviceId>& held = roots_.current().log_devices;
-    const bool holds = std::find(held.begin(), held.end(), *leaving_) != held.end();
-    if (holds && member->device != nullptr) sources.push_back(member->log_area());
-  }
   const auto copy = [&] {
-    return bring_log_up(sources, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+    return bring_log_up(areas, ids, parts_.lane.log(), parts_.shape.uuid, failed);
   };
   const auto unread = [&] {
     std::uint64_t count = 0;
-    for (const kv::LogArea& area : sources) count += area.device->traffic().refused;
+    for (const kv::LogArea& area : areas) count += area.device->traffic().refused;
     return count;
   };
   for (;;) {
@@ -176,7 +168,7 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
     // A device that has not answered a read: it does, or is given up, and then fails.
     const bool silent = copied.error().code == ErrorCode::kUnavailable && unread() != before;
     if (!silent) return copied;
-    wait_for_answers(parts_.executor, sources);
+    wait_for_answers(parts_.executor, areas);
   }
 }
 
@@ -429,8 +421,49 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   return done;
 }
 
+// The device is a member still, so that whoever looks sees that it does not answer, and nothing has
+// to be taken back where it never does. Where others have the log whole it is not asked.
+Status Membership::save_log_of(DeviceId id, std::set<DeviceId>& failed) {
+  const io::Recall::Stay stay;
+  const std::vector<DeviceId>& held = roots_.current().log_devices;
+  const Member& member = *parts_.members.find(id);
+  if (std::find(held.begin(), held.end(), id) == held.end() || member.device == nullptr) return {};
+  const std::vector<DeviceId> ids = choose_log_devices(parts_.members, parts_.shape.m(), id);
+  std::vector<kv::LogArea> sources;
+  for (const DeviceId other : ids) sources.push_back(parts_.members.find(other)->log_area());
+  const auto save = [&] {
+    return bring_log_up(sources, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+  };
+  if (save().ok()) return {};
+  sources.push_back(member.log_area());
+  Status saved = until_taken(save, [] { return false; });
+  if (saved.ok() || saved.error().code == ErrorCode::kFenced) return saved;
+  return Error{ErrorCode::kUnavailable,
+               "the log is on " + member.path + " alone, and was not copied: " +
+                   saved.error().message + "; the device is used as before",
+               "Try again when it answers."};
+}
+
+// `failed`: what goes with it.
+Status Membership::may_remove(DeviceId id, const std::set<DeviceId>& failed) const {
+  const std::uint32_t m = parts_.shape.m();
+  std::set<DeviceId> leaving = failed;
+  leaving.insert(id);
+  const std::uint32_t lost = parts_.space.lost_cells(leaving);
+  const bool data = parts_.members.find(id)->role == alloc::DeviceRole::kData;
+  if (!data || !parts_.members.usable(id) || lost <= std::max(m, 1U)) return {};
+  return Error{ErrorCode::kUnavailable,
+               describe_lost(parts_.space.lost_cells(failed), parts_.members.domain_cells()) +
+                   " beside it lost or lacking something; " +
+                   (m > 0 ? std::to_string(m) +
+                                " may be, and the device that is removed is one of them for a "
+                                "moment"
+                          : survives(0)),
+               "Bring one of the others back first, or replace it."};
+}
+
 // AD3: the two roots, with nothing in between; one where there is no parity.
-Status Membership::remove_device(DeviceId id) {
+Status Membership::remove_device(DeviceId id, const std::function<bool()>& begin) {
   const io::NoUnwinding none("a change of the membership");
   Lane& lane = parts_.lane;
   Members& members = parts_.members;
@@ -440,31 +473,19 @@ Status Membership::remove_device(DeviceId id) {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
     failed.erase(id);
-    std::set<DeviceId> leaving = failed;
-    leaving.insert(id);
-    const std::uint32_t lost = parts_.space.lost_cells(leaving);
     const bool parity = parts_.shape.m() > 0;
     const bool data = members.find(id)->role == alloc::DeviceRole::kData;
-    if (data && members.usable(id) && lost > std::max(parts_.shape.m(), 1U)) {
-      done = Error{ErrorCode::kUnavailable,
-                   describe_lost(parts_.space.lost_cells(failed), members.domain_cells()) +
-                       " beside it lost or lacking something; " +
-                       (parity ? std::to_string(parts_.shape.m()) +
-                                     " may be, and the device that is removed is one of them for a "
-                                     "moment"
-                               : survives(0)),
-                   "Bring one of the others back first, or replace it."};
-    } else {
+    done = begin() ? may_remove(id, failed)
+                   : Error{ErrorCode::kClosed, "nobody waits for the removal any more", ""};
+    // A fast one has the only copy of nothing, and may be the one that does not answer.
+    if (done.ok() && data && !parity) done = save_log_of(id, failed);
+    if (done.ok()) {
       parts_.space.forget_suspects({id});
       const bool answered = members.usable(id);
       if (answered) members.dismiss(id, "it is being removed");
       if (!parity) {  // P13: no root lists it as left
         members.remove(id);
-        // A fast one has the only copy of nothing, and may be the one that does not answer.
-        if (data) leaving_ = id;
-        const Status dropped = drop(id, std::exchange(failed, {}));
-        leaving_.reset();
-        HEXAD_TRY(dropped);
+        HEXAD_TRY(drop(id, std::exchange(failed, {})));
       } else if (answered) {
         HEXAD_TRY(change(std::exchange(failed, {}), [id, data](alloc::Root& next) {
           if (data) alloc::set_draining(next, id, true);

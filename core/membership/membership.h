@@ -98,9 +98,11 @@ class Membership : private MembershipSteps {
   Status add_device(Member member, const std::function<void()>& added, bool& named);
   // A device on which no zone has a slot, and none will, is none of the store when this returns: it
   // leaves, if it has not, with one epoch, and has no row in the next; where m = 0, both with one
-  // (P13). Nothing that is replayed names it. Waits for devices. Errors, and it is what it was:
-  // kUnavailable (too many others are lost). Later: the store has turned read-only.
-  Status remove_device(DeviceId id);
+  // (P13). Nothing that is replayed names it. Waits for devices. `begin`: asked when nothing is in
+  // flight any more, and before anything changes; false: nothing does. Errors, and it is what it
+  // was: kClosed (`begin`), kUnavailable (too many others are lost; the log is on it alone and
+  // cannot be read there). Later: the store has turned read-only.
+  Status remove_device(DeviceId id, const std::function<bool()>& begin);
 
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
@@ -133,6 +135,11 @@ class Membership : private MembershipSteps {
   // What else a root says of a device that it lists as live again, and what follows when it counts.
   void describe_back(alloc::Root& next, DeviceId id) const;
   void settle_back(DeviceId id);
+  // Errors: too many others are lost.
+  Status may_remove(DeviceId id, const std::set<DeviceId>& failed) const;
+  // P13: what of the log is on the device alone is on another data device as well. `failed` gets
+  // devices that did not take it. Errors: nothing else has changed.
+  Status save_log_of(DeviceId id, std::set<DeviceId>& failed);
   // The root without the row of a device that has left.
   Status drop(DeviceId id, std::set<DeviceId> failed);
   Status write_once(const alloc::Root& next, std::set<DeviceId>& failed);
@@ -150,7 +157,6 @@ class Membership : private MembershipSteps {
   RootWriter roots_;  // guarded by mutex_
   // What else the root says, while the membership changes; guarded by mutex_.
   std::function<void(alloc::Root&)> describe_;
-  std::optional<DeviceId> leaving_;  // P13: likewise, one that goes with the next root
   mutable io::Mutex refused_mutex_;  // a leaf
   std::optional<Refused> refused_;   // guarded by it
   std::optional<DeviceId> adding_;   // P13: likewise; changes under mutex_ alone

@@ -36,11 +36,12 @@ std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidate
   return chosen;
 }
 
-std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m) {
+std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m,
+                                         std::optional<DeviceId> without) {
   std::vector<LogCandidate> candidates;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
-    if (!members.is_usable(i)) continue;
+    if (!members.is_usable(i) || member.id == without) continue;
     candidates.push_back({member.id, member.role, member.layout.log_size, member.domain});
   }
   return choose_log_devices(candidates, m, members.domain_cells());
@@ -86,7 +87,9 @@ Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<Dev
                  "Close the store, check the devices, open it again."};
   }
   std::uint64_t bits = 0;
-  HEXAD_TRY(kv::run_log_rewrite(scan, kv::plan_log_rewrite(scan), &bits));
+  HEXAD_ASSERT(!ids.empty() && ids.size() <= areas.size());
+  const std::uint64_t to = ~std::uint64_t{0} >> (64 - ids.size());
+  HEXAD_TRY(kv::run_log_rewrite(scan, kv::plan_log_rewrite(scan), &bits, to));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if ((bits >> i & 1) != 0) failed.insert(ids[i]);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,13 +36,15 @@ struct LogCandidate {
 // at once leaves a copy.
 std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m,
                                          std::uint32_t domain_cells);
-// Of the usable members.
-std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
+// Of the usable members, but for `without`.
+std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m,
+                                         std::optional<DeviceId> without = {});
 
 // Writes every block between the trim point and the last block of `log` to every area that lacks
-// it; the same bytes to the same places however often it is called. `failed` gets the devices that
-// did not take everything. Errors: the log cannot be read; a read or a write was refused
-// (io/refused.h), and nothing is known of the rest.
+// it; the same bytes to the same places however often it is called. `ids`: of the areas, at least
+// one; those behind are read alone. `failed` gets the devices that did not take everything. Errors:
+// the log cannot be read; a read or a write was refused (io/refused.h), and nothing is known of the
+// rest.
 Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
                     const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
 

@@ -491,15 +491,16 @@ std::vector<LogRewriteStep> plan_log_rewrite(const LogScan& scan) {
 }
 
 Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> steps,
-                       std::uint64_t* failed) {
+                       std::uint64_t* failed, std::uint64_t to) {
   *failed = 0;
   for (const LogRewriteStep& step : steps) {
+    if ((step.copies & to) == 0) continue;
     HEXAD_TRY_ASSIGN(const LoadedLogBlock loaded, load_log_block(scan, step.block));
     const LogPosition position = loaded.block.header.position;
     io::IoBatch batch;
     std::vector<std::size_t> targets;
     for (std::size_t i = 0; i < scan.areas.size(); ++i) {
-      if (((step.copies & ~*failed) >> i & 1) == 0) continue;
+      if (((step.copies & to & ~*failed) >> i & 1) == 0) continue;
       const LogArea& area = scan.areas[i];
       batch.requests.push_back(
           io::IoRequest::write(*area.device, area.offset + position % area.size, loaded.bytes,
@@ -517,7 +518,7 @@ Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> step
   // All of them: a block that was found may still lie in a volatile cache.
   for (std::size_t i = 0; i < scan.areas.size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << i;
-    if ((*failed & bit) == 0 && !scan.areas[i].device->flush().ok()) *failed |= bit;
+    if ((to & ~*failed & bit) != 0 && !scan.areas[i].device->flush().ok()) *failed |= bit;
   }
   return {};
 }

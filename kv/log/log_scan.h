@@ -140,10 +140,11 @@ std::vector<LogRewriteStep> plan_log_rewrite(const LogScan& scan);
 
 // Carries the steps out, one block in memory at a time, and then flushes every area (R8).
 // A device that fails is reported and the others go on: `failed` gets a bit per area that did not
-// take everything. Errors: as load_log_block; what a write was refused with (io/refused.h), which
-// is no fault of its device.
+// take everything. `to`: a bit per area, of those that are written and flushed; the others are read
+// alone. Errors: as load_log_block; what a write was refused with (io/refused.h), which is no fault
+// of its device.
 Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> steps,
-                       std::uint64_t* failed);
+                       std::uint64_t* failed, std::uint64_t to = ~std::uint64_t{0});
 
 // Writes the chain from blocks[first_block] on to a replacement area (formatted by the caller, of
 // the same size), then flushes it. Errors: as load_log_block, what the target reports.

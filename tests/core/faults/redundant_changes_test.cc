@@ -476,6 +476,100 @@ TEST_CASE("redundant changes: the only copy of the log moves when its device is 
   REQUIRE(written > 2);
 }
 
+// HG2: nothing else ends the wait for a data device. P13: where it has the only copy of the log, it
+// stays. From each request of the removal on, while others commit or not.
+TEST_CASE("redundant changes: removing one that does not answer ends, and loses nothing") {
+  const bool only_copy = GENERATE(false, true);
+  const bool beside = GENERATE(false, true);
+  SimOrigin origin(three_disks(), [](Store& store) -> std::string {
+    if (std::string problem = fill(store); !problem.empty()) return problem;
+    if (const Status drained = store.drain_device(0); !drained.ok()) return message_of(drained);
+    return message_of(store.move_slabs().status());
+  });
+  bool struck = true;
+  int removed = 0;
+  int stayed = 0;
+  for (std::uint64_t at = 0; struck; at += kThinned) {
+    CAPTURE(only_copy, beside, at);
+    REQUIRE(at < 2000);
+    struck = false;
+    const auto system = origin.start(1300 + at);
+    if (only_copy) system->disk(origin.disks().back()).vanish();
+    std::string problem;
+    std::string said;
+    std::uint64_t seen = 0;
+    int written = 0;
+    bool gone = false;
+    system->run([&] {
+      {
+        Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
+        if (!store.ok()) problem = store.error().to_string();
+        if (!problem.empty()) return;
+        system->executor().sleep_for(10 * kSecond);  // slabs are kept for a moment
+        const Result<MoveReport> moved = store->move_slabs();
+        if (!moved.ok()) problem = moved.error().to_string();
+        problem += commit_some(*store, written++, 1);
+        system->set_hook([&](const io::SimOp& op) -> std::optional<io::FaultKind> {
+          if (op.disk != "dev0" || seen++ < at) return std::nullopt;
+          struck = true;
+          return io::FaultKind::kHang;
+        });
+        bool over = false;
+        const auto committer = system->executor().start("committer", [&] {
+          const int most = beside ? 12 : 0;
+          while (written < most && !over && problem.empty()) {
+            problem = commit_some(*store, written, 1);
+            ++written;
+          }
+        });
+        const auto watch = system->executor().start("watch", [&] {
+          for (int i = 0; i < 180 && !over; ++i) system->executor().sleep_for(kSecond);
+          if (over) return;
+          problem += " it waits for ever";
+          system->set_hook(nullptr);
+          system->disk("dev0").release_hung();
+        });
+        const Status status = store->remove_device(0);
+        over = true;
+        watch->join();
+        gone = status.ok();
+        said = message_of(status);
+        if (gone != (state_of_number(*store, 0) == "none")) problem += " " + said;
+        // Who asks again is refused at once, and no thread more waits.
+        if (!gone && store->remove_device(0).ok()) problem += " it is removed";
+        system->set_hook(nullptr);
+        system->disk("dev0").release_hung();
+        committer->join();
+        system->executor().sleep_for(kSecond);
+        system->queue().has_abandoned();
+        if (!gone && state_of_number(*store, 0) != "draining") problem += " it is not as before";
+        problem += commit_some(*store, written, 2);
+        written += 2;
+        problem += check_some(*store, written);
+        // Now it answers.
+        if (!gone && at % 2 == 0) {
+          gone = true;
+          if (const Status now = store->remove_device(0); !now.ok()) problem += message_of(now);
+        }
+        if (at % 3 == 0) problem += message_of(store->close());
+      }
+      PoolDescription pool = origin.pool();
+      if (gone) {
+        system->disk("dev0").vanish();
+        pool.devices = {"dev1", "dev2"};
+      }
+      problem += look(*system, pool, written);
+    });
+    CAPTURE(said);
+    REQUIRE(problem == "");
+    ++(said.empty() ? removed : stayed);
+    if (said.empty()) continue;
+    REQUIRE_THAT(said, Catch::Contains("dev0") && Catch::Contains("has not answered for"));
+  }
+  REQUIRE(removed > 0);
+  REQUIRE(stayed > 0);
+}
+
 TEST_CASE("redundant changes: one that answers is replaced while the store serves") {
   SimOrigin origin(three_disks(), fill);
   const auto system = origin.start(7);

@@ -243,6 +243,18 @@ TEST_CASE("log_set: a log whose last block is on no device left is not passed on
   REQUIRE(f.chain(2).size() == 3);
 }
 
+TEST_CASE("log_set: what is to be read alone is neither written nor flushed") {
+  Fixture f;
+  f.write(100);
+  f.write(100, {0});
+  std::set<DeviceId> failed;
+  REQUIRE(bring_log_up(f.areas({0, 2, 1}), {0, 2}, *f.log, f.uuid, failed).ok());
+  CHECK(f.chain(0).size() == 2);
+  CHECK(f.chain(2).size() == 2);
+  CHECK(f.device(1).count(io::IoOp::kWrite) == 2);  // those of the blocks
+  CHECK(f.device(1).count(io::IoOp::kFlush) == 0);
+}
+
 // R18: who waits until it is taken calls it again, and finds the log as it should be.
 TEST_CASE("log_set: what a device refuses is an error, and no device has failed") {
   const io::IoOp op = GENERATE(io::IoOp::kRead, io::IoOp::kWrite);
