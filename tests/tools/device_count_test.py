@@ -380,6 +380,33 @@ class FastDevices(CountTest):
         self.assertEqual((status["health"], status["faults_tolerated"]), ("ok", 1))
         self.assertIn("no fast directory", " ".join(status["notes"]))
 
+    def test_a_removal_that_ended_before_its_last_step(self):
+        """The root has no device there any more, and the description names its directory still."""
+        pool, _ = self.small_pool()
+        kept = self.fill(pool)
+        first = os.path.join(pool, "fast")
+        self.assertNotIn("index alone", self.ok("doctor", pool).text)
+        self.fails(2, "device", "remove", pool, first)  # device 3 is there
+        with open(os.path.join(pool, "hexad.pool"), encoding="utf-8") as file:
+            before = file.read()
+        self.ok("device", "remove", pool, "3")
+        with open(os.path.join(pool, "hexad.pool"), "w", encoding="utf-8") as file:
+            file.write(before)
+        self.check(pool, kept)
+        self.assertEqual(self.fast(pool), ({}, [first]))  # nobody takes it away who only looks
+        told = self.ok("doctor", pool).text
+        self.assertIn("the index alone is kept in", told)
+        self.assertIn(f"hexad device remove {pool} {first}", told)
+        with self.holder(pool):
+            answer = self.ok("device", "remove", pool, first + "/", "--json").json
+            self.assertEqual(answer["path"], first)
+        self.assertEqual(self.fast(pool), ({}, []))
+        shutil.rmtree(first)
+        self.assertNotIn("index alone", self.ok("doctor", pool).text)
+        kept.update(self.fill(pool))
+        self.check(pool, kept)
+        self.fails(2, "device", "remove", pool, first)
+
     def test_while_another_process_has_the_pool(self):
         pool, _ = self.small_pool()
         first, second = os.path.join(pool, "fast"), self.path("second")

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/pool_paths.h"
 #include "tools/verbs/verbs.h"
@@ -106,10 +107,14 @@ class DeviceAdd final : public Verb {
 class DeviceRemove final : public Verb {
  public:
   void declare(Arguments& arguments) override {
-    arguments.positional("ID", id_, "Number of a device that has been drained, or of a fast one");
+    arguments.positional("ID", id_,
+                         "Number of a device that has been drained, or of a fast one; or a fast "
+                         "directory where none is any more");
   }
 
   Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const bool directory, is_fast_directory(session));
+    if (directory) return forget_directory(session);
     HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(id_, session));
     const Result<core::ControlClient> holder = session.find_holder();
     if (holder.ok()) {
@@ -126,6 +131,38 @@ class DeviceRemove final : public Verb {
   }
 
  private:
+  // That the description names.
+  Result<bool> is_fast_directory(const Session& session) const {
+    if (session.pool().directory.empty()) return false;
+    HEXAD_TRY_ASSIGN(const PoolDescription pool, session.pool().describe());
+    const std::vector<std::string>& all = pool.fast_directories;
+    return std::find(all.begin(), all.end(), absolute_path(id_)) != all.end();
+  }
+
+  // What a removal does last, which was ended before.
+  Result<int> forget_directory(Session& session) const {
+    const std::string directory = absolute_path(id_);
+    HEXAD_TRY_ASSIGN(const StoreStatus status, look_at_devices(session));
+    HEXAD_TRY_ASSIGN(const PoolDescription pool, session.pool().describe());
+    const std::vector<std::string> left = without_device(pool, status);
+    if (std::find(left.begin(), left.end(), directory) == left.end()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   printable(directory) + " has a device of the pool, or may have",
+                   fmt::format("Name the device by its number: hexad device ls {} shows it.",
+                               session.pool().word())};
+    }
+    HEXAD_TRY(remove_fast_path(session, status, directory));
+    if (session.out().json()) {
+      session.out().object(Json{{"id", nullptr}, {"path", directory}});
+    } else {
+      session.out().note(fmt::format(
+          "{} is not named by the pool's description any more, and holds nothing that the pool "
+          "needs; it may be removed when no process has the pool open that had it before",
+          directory));
+    }
+    return kExitOk;
+  }
+
   // `then`: when nobody needs the directory of a fast device any more.
   static Result<int> done(Session& session, const StoreStatus& before, DeviceId id,
                           std::string_view then) {

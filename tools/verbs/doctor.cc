@@ -6,13 +6,26 @@
 #include <utility>
 
 #include "base/units.h"
+#include "tools/cli/names.h"
 #include "tools/verbs/diagnosis.h"
 #include "tools/verbs/look.h"
+#include "tools/verbs/pool_paths.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
 
 namespace {
+
+// It may be what somebody wants.
+void note_without_device(PoolFacts& facts, const PoolDescription& description) {
+  for (const std::string& directory : without_device(description, facts.status)) {
+    facts.status.notes.push_back(
+        fmt::format("the index alone is kept in {}, which the pool's description names and where "
+                    "no device of the pool is; where that is left of a device that was removed, "
+                    "hexad device remove {} {} takes it out of the description",
+                    printable(directory), facts.pool, shell_word(directory)));
+  }
+}
 
 // Of a pool that opens its space, too.
 Result<PoolFacts> find_facts(Session& session) {
@@ -30,6 +43,7 @@ Result<PoolFacts> find_facts(Session& session) {
   }
   facts.held = pool->client != nullptr;
   HEXAD_TRY_ASSIGN(facts.status, judged_status(*pool->view));
+  if (!session.pool().directory.empty()) note_without_device(facts, description);
   Result<SpaceUsage> space = pool->view->space();
   if (space.ok()) {
     facts.space = std::move(space).value();

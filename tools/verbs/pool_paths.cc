@@ -130,6 +130,18 @@ std::optional<std::string> fast_directory_of(const StoreStatus& status, DeviceId
   return std::nullopt;
 }
 
+std::vector<std::string> without_device(const PoolDescription& pool, const StoreStatus& status) {
+  std::vector<std::string> left = pool.fast_directories;
+  for (const DeviceStatus& device : status.devices) {
+    const std::optional<std::string> its = fast_directory_of(status, device.id);
+    if (device.role != "log" || !its.has_value()) continue;
+    if (its->empty()) return {};
+    std::erase_if(
+        left, [&](const std::string& one) { return absolute_path(one) == absolute_path(*its); });
+  }
+  return left;
+}
+
 void take_back_path(Session& session, const Result<StoreStatus>& now, const std::string& path,
                     PathOf of) {
   constexpr const char* kNoHarm = "the pool's description goes on naming it, which does no harm";

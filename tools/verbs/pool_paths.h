@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/api/pool.h"
 #include "core/api/types.h"
 #include "tools/cli/verb.h"
 
@@ -44,6 +46,11 @@ Status put_fast_in_place(const Session& session, const std::string& old,
 enum class PathOf : std::uint8_t { kData, kFast };
 void take_back_path(Session& session, const Result<StoreStatus>& now, const std::string& path,
                     PathOf of);
+
+// Fast directories that the description names, and in which no device of the pool is: the index
+// alone is kept there. That of a removal that ended before its last step; or somebody wants it so.
+// None where it is not known of each fast device where it is.
+std::vector<std::string> without_device(const PoolDescription& pool, const StoreStatus& status);
 
 // Of a fast device; empty where that is not known, as is_its_path() has it. Nothing: it is none, or
 // no device of the pool.
