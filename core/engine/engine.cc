@@ -17,6 +17,7 @@ Engine::Engine(StoreParts parts)
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
       errands_(executor()),
+      openings_(executor()),
       closing_(executor()),
       home_(std::make_shared<StagedHome>(executor(), *this)),
       control_mutex_(executor()) {

@@ -42,6 +42,7 @@
 #include "core/control/control_server.h"
 #include "core/engine/closing.h"
 #include "core/engine/errands.h"
+#include "core/engine/openings.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/catch_up_job.h"
 #include "core/jobs/checkpoint_job.h"
@@ -454,7 +455,17 @@ class Engine : public InternalCommits {
                      std::uint64_t more) const;
   Status check_spread(DeviceId without, const std::vector<const Member*>& left,
                       const std::string& have, const std::string& these) const;
-  Result<DeviceId> add_locked(const std::string& path, AddedTo& to);
+  // One change of devices at a time: return_mutex_ is held when this returns. Errors: kUnavailable
+  // (who has it is in a call of the kernel that does not come back).
+  Status take_turn();
+  // Under return_mutex_. What is added at the path has to fit that. Errors: those of may_add().
+  Status find_added_to(const std::string& path, AddedTo& to);
+  // Under return_mutex_.
+  Result<DeviceId> add_opened(OpenedDevice opened, AddedTo& to);
+  // Not under return_mutex_.
+  Result<DeviceId> add_at(const std::string& path, AddedTo& to);
+  // False: somebody is in a call of the kernel still.
+  bool outlast_openings();
   Status remove_data_device(const Member& member);
   enum class Settle : std::uint8_t { kNeedless, kFirst };
   Status remove_row(DeviceId id, Settle settle);
@@ -467,9 +478,9 @@ class Engine : public InternalCommits {
 
   // engine_fast.cc
   Result<DeviceId> replace_fast(const Replacement& replacement);
-  Result<DeviceId> in_directory(const std::string& directory,
+  Result<DeviceId> in_directory(const std::string& directory, Openings::Turn turn,
                                 const std::function<Result<DeviceId>(const std::string& log)>& add);
-  Status check_no_foreign_index(const std::string& directory);
+  Status check_no_foreign_index(const std::string& directory, Openings::Turn turn);
   Status remove_fast_device(DeviceId id);
 
   // engine_moves.cc
@@ -607,6 +618,7 @@ class Engine : public InternalCommits {
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
   Errands errands_;
+  Openings openings_;
   Closing closing_;
   const std::shared_ptr<StagedHome> home_;
 

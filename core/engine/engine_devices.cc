@@ -1,6 +1,9 @@
 // The devices of a store that is open: one more, one that is to go, one less. AD1 to AD6 of
 // doc/invariants.md#devices-more-and-less.
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -17,6 +20,7 @@ namespace {
 
 // Files end at one.
 constexpr std::uint64_t kFileBlock = 4096;
+constexpr io::Nanos kNap = 10'000'000;
 
 std::string count_of(std::uint64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -115,43 +119,83 @@ bool Engine::all_redundant_themselves() const {
   return true;
 }
 
-// AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
+// Who has it may be in a call of the kernel that does not come back: so this waits in naps.
+Status Engine::take_turn() {
+  while (!return_mutex_.try_lock()) {
+    HEXAD_TRY(openings_.check_turn(io::kReadPatience));
+    executor().sleep_for(kNap);
+  }
+  return {};
+}
+
 Result<DeviceId> Engine::add_device(
     const std::string& path, const AcceptLayout& accept,
     const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress,
     const std::string& domain) {
   HEXAD_TRY(writable());
-  const io::Lock one(return_mutex_);
   AddedTo to;
   to.role = alloc::DeviceRole::kData;
   to.domain = domain;
+  to.accept = accept;
+  to.progress = progress;
+  HEXAD_TRY_ASSIGN(const DeviceId id, add_at(path, to));
+  want_moves();
+  return id;
+}
+
+Status Engine::find_added_to(const std::string& path, AddedTo& to) {
+  to.root = membership_->root();
+  HEXAD_TRY(may_add(path, to));
+  to.parities = shape().m();
+  HEXAD_TRY_ASSIGN(to.label, data_label());
+  if (to.role == alloc::DeviceRole::kLog) {
+    to.file_size = size_like(to.label.layout, 0);
+    return {};
+  }
   for (const Member* member :
        others(*parts_.members, ~DeviceId{0}, [](const Member&) { return true; })) {
     to.file_size = std::max(to.file_size, member->layout.device_size);
   }
   to.file_size = round_up(to.file_size, kFileBlock);
   to.redundant = all_redundant_themselves();
-  to.accept = accept;
-  to.progress = progress;
-  HEXAD_TRY_ASSIGN(const DeviceId id, add_locked(path, to));
-  want_moves();
-  return id;
+  return {};
 }
 
-// Under return_mutex_. `to`: of what kind the device is, and who decides.
-Result<DeviceId> Engine::add_locked(const std::string& path, AddedTo& to) {
+// `to`: of what kind the device is, and who decides. While the path is opened others may change
+// devices, so what it has to fit is looked at again.
+Result<DeviceId> Engine::add_at(const std::string& path, AddedTo& to) {
+  {
+    HEXAD_TRY(take_turn());
+    const io::Lock one(return_mutex_, std::adopt_lock);
+    HEXAD_TRY(find_added_to(path, to));
+  }
+  const auto open = [&]() -> Result<OpenedDevice> {
+    const Openings::Call call(openings_, path, Openings::Turn::kFree);
+    return open_added_device(path, to, *parts_.system);
+  };
+  HEXAD_TRY_ASSIGN(OpenedDevice opened, open());
+  const auto give_up = [&](const Status& why) {
+    give_up_added(std::move(opened), *parts_.system);
+    return why.error();
+  };
+  if (const Status turn = take_turn(); !turn.ok()) return give_up(turn);
+  const io::Lock one(return_mutex_, std::adopt_lock);
+  Status may = still_open();
+  if (may.ok()) may = find_added_to(path, to);
+  if (!may.ok()) return give_up(may);
+  return add_opened(std::move(opened), to);
+}
+
+// AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
+Result<DeviceId> Engine::add_opened(OpenedDevice opened, AddedTo& to) {
   Members& members = *parts_.members;
-  to.root = membership_->root();
-  HEXAD_TRY(may_add(path, to));
-  to.parities = shape().m();
-  HEXAD_TRY_ASSIGN(to.label, data_label());
-  if (to.role == alloc::DeviceRole::kLog) to.file_size = size_like(to.label.layout, 0);
+  const std::string path = opened.found.path;
   // So that it is given up when it does not answer, as a member would be.
   to.under_way = [this](io::Device* device) {
     const io::Lock lock(new_mutex_);
     new_device_ = device;
   };
-  HEXAD_TRY_ASSIGN(AddedDevice made, make_added_device(path, to, *parts_.system));
+  HEXAD_TRY_ASSIGN(AddedDevice made, make_added_device(std::move(opened), to, *parts_.system));
   const DeviceId id = made.member.id;
   history_->note_added(id, made.member.uuid);
   Status added = still_open();
@@ -254,7 +298,8 @@ std::string Engine::add_first(const std::string& where) const {
 // AD4
 Status Engine::drain_device(DeviceId id) {
   HEXAD_TRY(writable());
-  const io::Lock one(return_mutex_);
+  HEXAD_TRY(take_turn());
+  const io::Lock one(return_mutex_, std::adopt_lock);
   HEXAD_TRY(check_has(id));
   if (parts_.members->find(id)->role != alloc::DeviceRole::kData) {
     return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is no data device", ""};
@@ -276,7 +321,8 @@ Status Engine::drain_locked(DeviceId id) {
 
 Status Engine::undrain_device(DeviceId id) {
   HEXAD_TRY(writable());
-  const io::Lock one(return_mutex_);
+  HEXAD_TRY(take_turn());
+  const io::Lock one(return_mutex_, std::adopt_lock);
   HEXAD_TRY(check_has(id));
   drain_job_->note_asked_to_end(id);
   return parts_.members->is_draining(id) ? undrain_locked(id) : Status();
@@ -311,7 +357,8 @@ Status Engine::check_empty(DeviceId id) {
 // that is replayed names it (AD8).
 Status Engine::remove_device(DeviceId id) {
   HEXAD_TRY(writable());
-  const io::Lock one(return_mutex_);
+  HEXAD_TRY(take_turn());
+  const io::Lock one(return_mutex_, std::adopt_lock);
   HEXAD_TRY(check_has(id));
   Members& members = *parts_.members;
   const Member& member = *members.find(id);

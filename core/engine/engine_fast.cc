@@ -22,9 +22,10 @@ std::string tidy_directory(std::string directory) {
 }  // namespace
 
 // The next opening would take its place for that of our own, and could not use it.
-Status Engine::check_no_foreign_index(const std::string& directory) {
+Status Engine::check_no_foreign_index(const std::string& directory, Openings::Turn turn) {
   const std::string place = fast_index_path(directory);
   if (place == parts_.index_directory) return {};
+  const Openings::Call call(openings_, directory, turn);
   const Result<std::unique_ptr<kv::Index>> index =
       parts_.indexes->open(place, shape().uuid, io::OpenMode::kReadOnly);
   if (index.ok() || index.error().code == ErrorCode::kNotFound) return {};
@@ -36,9 +37,13 @@ Status Engine::check_no_foreign_index(const std::string& directory) {
 
 // What was made of the directory is gone again where nothing of the store comes to be in it.
 Result<DeviceId> Engine::in_directory(
-    const std::string& directory,
+    const std::string& directory, Openings::Turn turn,
     const std::function<Result<DeviceId>(const std::string& log)>& add) {
-  HEXAD_TRY_ASSIGN(const std::vector<std::string> made, parts_.system->make_directory(directory));
+  const auto make = [&] {
+    const Openings::Call call(openings_, directory, turn);
+    return parts_.system->make_directory(directory);
+  };
+  HEXAD_TRY_ASSIGN(const std::vector<std::string> made, make());
   Result<DeviceId> added = add(fast_log_path(directory));
   if (added.ok()) return added;
   for (auto at = made.rbegin(); at != made.rend(); ++at) {
@@ -56,12 +61,12 @@ Result<DeviceId> Engine::add_fast_device(
     return Error{ErrorCode::kInvalidArgument, "no directory is given",
                  "Name a directory on the fast device."};
   }
-  HEXAD_TRY(check_no_foreign_index(directory));
-  const io::Lock one(return_mutex_);
+  HEXAD_TRY(check_no_foreign_index(directory, Openings::Turn::kFree));
   AddedTo to;
   to.role = alloc::DeviceRole::kLog;
   to.progress = progress;
-  return in_directory(directory, [&](const std::string& log) { return add_locked(log, to); });
+  return in_directory(directory, Openings::Turn::kFree,
+                      [&](const std::string& log) { return add_at(log, to); });
 }
 
 // The log is copied to the new place, from others that have it; what holds its copy meanwhile is
@@ -72,8 +77,8 @@ Result<DeviceId> Engine::replace_fast(const Replacement& replacement) {
   const std::string directory = tidy_directory(replacement.path);
   const std::string path = fast_log_path(directory);
   if (members.usable(id) && members.find(id)->path == path) return id;
-  HEXAD_TRY(check_no_foreign_index(directory));
-  return in_directory(directory,
+  HEXAD_TRY(check_no_foreign_index(directory, Openings::Turn::kHeld));
+  return in_directory(directory, Openings::Turn::kHeld,
                       [&](const std::string& log) { return take_place(replacement, log); });
 }
 

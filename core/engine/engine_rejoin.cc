@@ -1,5 +1,6 @@
 // A device that has left comes back while the store is open and serves: BK10 of
 // doc/invariants.md#coming-back.
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,8 @@ Status Engine::check_has(DeviceId id) const {
 Status Engine::bring_back(DeviceId id, const std::string& path) {
   HEXAD_TRY(writable());
   const bool was_away = parts_.members->has(id) && !parts_.members->usable(id);
-  const io::Lock one(return_mutex_);
+  HEXAD_TRY(take_turn());
+  const io::Lock one(return_mutex_, std::adopt_lock);
   return_job_->ask_for(id);
   // It came by itself while this waited.
   if (was_away && path.empty() && parts_.members->usable(id)) return {};
@@ -74,7 +76,11 @@ Status Engine::bring_back_locked(DeviceId id, const std::string& path, bool& fai
   }
   // What it owes from before could come over what it gets now (BK10).
   HEXAD_TRY(members.let_go(id));
-  HEXAD_TRY_ASSIGN(Member member, open_returned(where, to, *parts_.system));
+  const auto open = [&]() -> Result<Member> {
+    const Openings::Call call(openings_, where, Openings::Turn::kHeld);
+    return open_returned(where, to, *parts_.system);
+  };
+  HEXAD_TRY_ASSIGN(Member member, open());
   members.attach(std::move(member));
   if (Status joined = rejoin(id, failed_again); !joined.ok()) {
     if (!members.usable(id)) {

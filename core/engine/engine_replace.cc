@@ -4,6 +4,7 @@
 // that answers is emptied onto the others, of which the new one is one more, and removed: nothing
 // that is not there already, and no moment with less redundancy than before.
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -59,7 +60,8 @@ Result<DeviceId> Engine::begin_replacement(const Replacement& replacement) {
   const std::string& path = replacement.path;
   const Members& members = *parts_.members;
   {
-    const io::Lock one(return_mutex_);
+    HEXAD_TRY(take_turn());
+    const io::Lock one(return_mutex_, std::adopt_lock);
     HEXAD_TRY(check_has(id));
     const Member& member = *members.find(id);
     if (parts_.memory_only) {
@@ -131,7 +133,13 @@ Result<DeviceId> Engine::take_place(const Replacement& replacement, const std::s
   HEXAD_TRY_ASSIGN(AddedTo to, in_place_of(id, path));
   to.progress = replacement.progress;
   Members& members = *parts_.members;
-  HEXAD_TRY_ASSIGN(AddedDevice made, make_added_device(path, to, *parts_.system));  // RP1
+  const auto open = [&]() -> Result<OpenedDevice> {
+    const Openings::Call call(openings_, path, Openings::Turn::kHeld);
+    return open_added_device(path, to, *parts_.system);
+  };
+  HEXAD_TRY_ASSIGN(OpenedDevice opened, open());
+  HEXAD_TRY_ASSIGN(AddedDevice made,
+                   make_added_device(std::move(opened), to, *parts_.system));  // RP1
   const bool answers = members.usable(id);
   if (answers) {
     if (const Status left = lose_devices({id}); !left.ok()) {

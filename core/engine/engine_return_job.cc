@@ -169,6 +169,15 @@ void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus
   add("it is looked at again in " + std::to_string(std::max<io::Nanos>(0, left) / kSecond) + " s");
 }
 
+bool Engine::outlast_openings() {
+  const io::Nanos began = executor().clock().now();
+  while (openings_.any()) {
+    if (executor().clock().now() - began >= io::kReadPatience) return false;
+    executor().sleep_for(kNap);
+  }
+  return true;
+}
+
 // False: a look is still under way.
 bool Engine::outlast_look() {
   return_job_->stop();

@@ -109,6 +109,9 @@ StoreStatus Engine::status() {
                                 ": whoever adds, drains or removes devices waits for it");
     }
   }
+  for (std::string& opening : openings_.lasting(kSilence)) {
+    status.warnings.push_back(std::move(opening));
+  }
   if (jobs_ != nullptr) status.jobs = jobs_->status();
   show_control(status);
   for (const JobStatus& job : status.jobs) {

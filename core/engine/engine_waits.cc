@@ -206,7 +206,7 @@ void Engine::finish_closing() {
 bool Engine::may_end() {
   if (const auto server = control(); server != nullptr) server->stop();
   if (lane_ == nullptr) return true;  // reads alone, whose memory is the queue's
-  if (!outlast_look()) return false;
+  if (!outlast_look() || !outlast_openings()) return false;
   for (;;) {
     if (silent_member(io::kReadPatience) != nullptr) return false;
     if (silent_member(kSilence) == nullptr) break;

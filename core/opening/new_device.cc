@@ -254,12 +254,14 @@ Status check_found(const SurveyedDevice& found, const AddedTo& to) {
 
 }  // namespace
 
-Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to,
-                                      io::System& system) {
-  SurveyedDevice found = survey_device(path, io::OpenMode::kReadWrite, system);
-  const bool created = found.device == nullptr && found.problem.has_value() &&
-                       found.problem->code == ErrorCode::kNotFound;
-  if (created) {
+Result<OpenedDevice> open_added_device(const std::string& path, const AddedTo& to,
+                                       io::System& system) {
+  OpenedDevice opened;
+  opened.found = survey_device(path, io::OpenMode::kReadWrite, system);
+  SurveyedDevice& found = opened.found;
+  opened.created = found.device == nullptr && found.problem.has_value() &&
+                   found.problem->code == ErrorCode::kNotFound;
+  if (opened.created) {
     HEXAD_TRY_ASSIGN(found.device, system.create_device(path, to.file_size));
   } else if (found.device == nullptr) {
     if (found.problem->code != ErrorCode::kBusy) return *found.problem;
@@ -270,6 +272,24 @@ Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to
                      " of the store, which has it under another name",
                  "Choose another device."};
   }
+  return opened;
+}
+
+void give_up_added(OpenedDevice opened, io::System& system) {
+  io::IoQueue& queue = opened.found.device->queue();
+  queue.close(std::move(opened.found.device));
+  if (opened.created) system.remove_created(opened.found.path).ignore();
+}
+
+Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to,
+                                      io::System& system) {
+  HEXAD_TRY_ASSIGN(OpenedDevice opened, open_added_device(path, to, system));
+  return make_added_device(std::move(opened), to, system);
+}
+
+Result<AddedDevice> make_added_device(OpenedDevice opened, const AddedTo& to, io::System& system) {
+  SurveyedDevice& found = opened.found;
+  const bool created = opened.created;
   AddedDevice added;
   added.created = created;
   Status ready;
@@ -284,12 +304,10 @@ Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to
   }
   if (found.device->is_given_up()) {
     ready = Error{ErrorCode::kUnavailable,
-                  path + " did not answer for so long that it was given up (device_patience)",
+                  found.path + " did not answer for so long that it was given up (device_patience)",
                   "Choose another device, or check this one."};
   }
-  io::IoQueue& queue = found.device->queue();
-  queue.close(std::move(found.device));
-  if (created) system.remove_created(path).ignore();
+  give_up_added(std::move(opened), system);
   return ready.error();
 }
 

@@ -84,14 +84,30 @@ struct AddedDevice {
   bool created = false;  // there was no such file
 };
 
-// Opens the device for writing, with its lock, or makes the file, and makes it ready to be the next
-// one of the store, or that of the number whose place it takes; it shows the root of now. No root
-// names it yet: what fails, and a crash, leave it nobody's, or a file that was made gone.
+// A device that is open for writing, with its lock, and has been looked at.
+struct OpenedDevice {
+  SurveyedDevice found;
+  bool created = false;  // as in AddedDevice
+};
+
+// Opens it, or makes the file. What is wrong with it make_added_device() says. Waits for the kernel
+// for as long as that likes. Errors: kAlreadyExists (a device of this store, under another name),
+// kBusy, kNoSpace, those of System::open_device().
+Result<OpenedDevice> open_added_device(const std::string& path, const AddedTo& to,
+                                       io::System& system);
+// It is closed, and gone where it was made.
+void give_up_added(OpenedDevice opened, io::System& system);
+
+// Makes it ready to be the next one of the store, or that of the number whose place it takes; it
+// shows the root of `to`, which may be newer than the one that it was opened for. No root names it
+// yet: what fails, and a crash, leave it nobody's, or a file that was made gone.
 //
 // Errors, and no byte of it has changed: kAlreadyExists (the path holds something else, or a device
 // of this store), kInvalidArgument (its blocks; it is not redundant; it was written by a copy of
-// this store), kNoSpace, kBusy, those of `accept`. Later those of the device; kClosed (`progress`);
+// this store), kNoSpace, those of `accept`. Later those of the device; kClosed (`progress`);
 // kUnavailable (it does not answer, or has been given up meanwhile).
+Result<AddedDevice> make_added_device(OpenedDevice opened, const AddedTo& to, io::System& system);
+// Both in one.
 Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to,
                                       io::System& system);
 
