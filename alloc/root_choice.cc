@@ -307,7 +307,7 @@ Error too_few_readable(const RootChoice& choice, std::uint32_t missing, std::uin
   std::string message = "roots are readable on " + std::to_string(choice.readable) + " of " +
                         std::to_string(all) + " data devices, ";
   if (choice.root.domain_cells == 0) {
-    message += std::to_string(all - std::min(all, m)) + " are needed: ";
+    message += std::to_string(all > m ? all - m : 1) + " are needed: ";
   } else {
     message += "by their failure domains a stripe may have " + std::to_string(missing) +
                " cells on the others, and the profile survives " + std::to_string(m) + ": ";

@@ -58,8 +58,8 @@ struct SlabPlan {
 // Free slabs that are in none of the zones which plan_zone() could make.
 std::uint64_t stranded_slabs(std::span<const SlabDevice> devices, ZoneNeeds needs);
 
-// At most `most` moves. O(moves x zones x n +
-// moves x devices); where another zone has to make way, that for each device as well.
+// At most `most` moves. O(moves x (zones + devices) x slabs of a zone); where another zone has to
+// make way, that for each device as well.
 SlabPlan plan_slab_moves(std::vector<SlabDevice> devices, std::vector<SlabZone> zones,
                          ZoneNeeds needs, std::size_t most);
 

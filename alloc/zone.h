@@ -18,7 +18,9 @@ using ZoneId = std::uint32_t;
 // Most slabs a zone may have: slot numbers are one byte on disk.
 inline constexpr std::uint32_t kMaxZoneSlots = 255;
 // What to do, of errors that say that space has run out.
-inline constexpr char kMakeRoom[] = "Delete objects, or add a device: hexad device add POOL PATH.";
+inline constexpr char kMakeRoom[] =
+    "Delete objects, or add a device: hexad device add POOL PATH, with --failure-domain NAME where "
+    "the others have one.";
 
 // Where one slot of a zone lies: the `slab`-th slab of `device`.
 struct ZoneSlot {

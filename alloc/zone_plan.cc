@@ -74,7 +74,8 @@ bool has_more(const DeviceSpace* a, const DeviceSpace* b) {
 // The devices of one domain that a zone may take, those with the most free slabs first.
 struct Offer {
   std::vector<const DeviceSpace*> devices;
-  std::size_t needed = 0;  // of them, the first ones: every zone that can be made takes so many
+  std::size_t needed =
+      0;  // of them, the first ones: what the zones after this one have too much of
 
   // With `zones` zones to be made, this one included. What the others can take of the domain does
   // not become less by a device that has a slab for each of them and this one, nor by any while

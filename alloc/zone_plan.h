@@ -28,13 +28,13 @@ struct ZoneNeeds {
 };
 
 // One slab on each of as many distinct devices as a zone takes, the lowest free one of each. First
-// those without which the next zones could be fewer by more than this one: devices that each of the
-// zones_left() needs, and so many of a domain that each of them needs. Then those with the most
-// free slabs (ties: lower id). So nothing is wasted that any other order could use. The slots are
-// in order of device id, rotated by `zone`, so that over many zones each device serves each role
-// equally often. O(devices x log(slabs)).
-// Errors: kInvalidArgument (no slabs, more than kMaxZoneSlots, or a device given twice), kNoSpace
-// (too few devices have a free slab, or they are in too few domains; the message counts).
+// those without which the next zones could be fewer by more than this one: devices that have a slab
+// for each of the zones_left(), and those of a domain that has more than the zones after this one
+// can take of it. Then those with the most free slabs (ties: lower id). So nothing is wasted that
+// any other order could use. The slots are in order of device id, rotated by `zone`, so that over
+// many zones each device serves each role equally often. O(devices x log(slabs)). Errors:
+// kInvalidArgument (no slabs, more than kMaxZoneSlots, or a device given twice), kNoSpace (too few
+// devices have a free slab, or they are in too few domains; the message counts).
 Result<std::vector<ZoneSlot>> plan_zone(std::span<const DeviceSpace> devices, ZoneNeeds needs,
                                         ZoneId zone);
 

@@ -509,8 +509,8 @@ class Store {
   // remove_device() takes it away. Durable when it returns; again: nothing.
   //
   // Errors: kNotFound (no such device), kInvalidArgument (no data device), kNoSpace (there would be
-  // fewer than k + m devices, or the others have no room: the message says how much there is),
-  // kReadOnly, kClosed, those of checkpoint().
+  // fewer than k + m devices, or too few failure domains, or the others have no room: the message
+  // says how much there is), kReadOnly, kClosed, those of checkpoint().
   Status drain_device(DeviceId device);
   // Ends that: what still lies on the device stays, and it is used like the others. Durable when it
   // returns; again: nothing. Errors: kNotFound, kReadOnly, kClosed, those of checkpoint().

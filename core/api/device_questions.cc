@@ -382,9 +382,8 @@ Result<DeviceAnswer> can_offline(const StoreStatus& status, std::span<const Devi
 std::vector<std::string> survivable_domains(const StoreStatus& status) {
   std::map<std::string, std::vector<DeviceId>> domains;
   for (const DeviceStatus& device : status.devices) {
-    if (is_data(device) && !device.failure_domain.empty()) {
-      domains[device.failure_domain].push_back(device.id);
-    }
+    const bool counts = is_data(device) && !is_lost(device) && !device.failure_domain.empty();
+    if (counts) domains[device.failure_domain].push_back(device.id);
   }
   std::vector<std::string> survivable;
   for (const auto& [name, ids] : domains) {

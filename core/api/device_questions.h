@@ -43,8 +43,8 @@ Result<DeviceAnswer> can_offline(const StoreStatus& status, std::span<const Devi
                                  StoreUse use, const std::string& pool = "POOL");
 
 // Returns the failure domains that may be lost now, with all devices in each, one at a time: those
-// of which a store that is as `status` says survives the loss. Names in order; none where the store
-// has no failure domains.
+// of which a store that is as `status` says survives the loss. Names in order; one of which every
+// device is lost already is not among them. None where the store has no failure domains.
 std::vector<std::string> survivable_domains(const StoreStatus& status);
 
 // Answers whether devices may be taken away for good (Store::remove_device()): fast ones, and data

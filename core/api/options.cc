@@ -96,11 +96,11 @@ void check_domains(Problems& problems, const FormatOptions& options) {
   }
   const std::uint32_t cells = alloc::least_domain_cells(domains, options.profile.shards());
   if (cells <= options.profile.m) return;
-  problems.add("of a stripe of " + ec::to_string(options.profile) + " " + std::to_string(cells) +
-               " cells would be in one of the " + std::to_string(distinct.size()) +
-               " failure domains, and the profile survives the loss of " +
-               std::to_string(options.profile.m) +
-               ": name more domains, or a profile with more parity");
+  problems.add(
+      "of a stripe of " + ec::to_string(options.profile) + " " + std::to_string(cells) +
+      (cells == 1 ? " cell" : " cells") + " would be in one of the " +
+      std::to_string(distinct.size()) + " failure domains, and the profile survives the loss of " +
+      std::to_string(options.profile.m) + ": name more domains, or a profile with more parity");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ Status Engine::may_add(const std::string& path, const AddedTo& to) const {
   if (data && lost > 0 && lost >= parts_.shape->m()) {
     return Error{ErrorCode::kUnavailable,
                  describe_lost(lost, members.domain_cells()) +
-                     " of the store lost or behind, as many as the profile survives",
+                     " are lost or behind, as many as the profile survives",
                  "Bring one of them back, or replace it, and then add a device."};
   }
   return {};
@@ -239,7 +239,7 @@ Status Engine::check_spread(DeviceId without, const std::vector<const Member*>& 
                    : "in failure domains where a stripe can have " + std::to_string(cells) +
                          " cells on them (" + std::to_string(parts_.members->domain_cells()) +
                          " in each); it has " + std::to_string(shape().cells())),
-      add_first(too_few ? "" : "its own domain or a new one")};
+      add_first("its own domain or a new one")};
 }
 
 // What is necessary: it says nothing of how slabs are spread.
@@ -251,8 +251,11 @@ Status Engine::may_drain(DeviceId id) const {
   HEXAD_TRY(check_spread(id, left, "there are", " that can be used"));
   const SlabsFor room = slabs_for(id, left, 0);
   std::uint64_t others_need = 0;  // what is to be moved off them still
-  for (const Member* member :
-       others(members, id, [&](const Member& member) { return members.is_draining(member.id); })) {
+  const std::string& domain = members.find(id)->domain;
+  for (const Member* member : others(members, id, [&](const Member& member) {
+         const bool same_room = !room.in_domain_alone || member.domain == domain;
+         return same_room && members.is_draining(member.id);
+       })) {
     others_need += parts_.space->slots_on(member->id);
   }
   const std::uint64_t needed = parts_.space->slots_on(id);

@@ -255,17 +255,23 @@ Result<DeviceId> Engine::add_beside(const Replacement& replacement) {
       others.push_back(&member);
       all.insert(member.id);
     }
-    const std::uint64_t free = slabs_for(id, others, layout.slab_count).free;
+    const SlabsFor room = slabs_for(id, others, layout.slab_count);
     const std::uint64_t needed = space().slots_on(id);
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;
-    if (members.cells_on(all) >= shape().cells() && free >= needed) return {};
-    return Error{ErrorCode::kNoSpace,
-                 path + " has room for " + slabs_text(layout.slab_count) + "; with it " +
-                     std::to_string(all.size()) + " other data devices have room for " +
-                     slabs_text(free) + " (" + format_size(free * slab) + "), and zones use " +
-                     slabs_text(needed) + " (" + format_size(needed * slab) + ") of " +
-                     describe_device(id),
-                 "Give a larger device. " + add_first("")};
+    if (members.cells_on(all) >= shape().cells() && room.free >= needed) return {};
+    return Error{
+        ErrorCode::kNoSpace,
+        path + " has room for " + slabs_text(layout.slab_count) + "; with it " +
+            (room.in_domain_alone ? "its failure domain has"
+                                  : std::to_string(all.size()) + " other data devices have") +
+            " room for " + slabs_text(room.free) + " (" + format_size(room.free * slab) +
+            "), and zones use " + slabs_text(needed) + " (" + format_size(needed * slab) + ") of " +
+            describe_device(id),
+        "Give a larger device, or add another one first, with " +
+            std::string(members.domain_cells() == 0
+                            ? "hexad device add POOL PATH."
+                            : "hexad device add POOL PATH --failure-domain NAME, in its own "
+                              "domain.")};
   };
   const auto nothing_copied = [&](std::uint64_t, std::uint64_t) {
     const std::uint64_t slab = std::uint64_t{space().slab_units()} * shape().unit;

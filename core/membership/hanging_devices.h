@@ -4,9 +4,8 @@
 //   HG1 only a device with a flush domain of its own: those that share one stand or fall together
 //       (R11), and are waited for
 //   HG2 never so many that more is lost than the profile survives: then all of those that hang at
-//   the
-//       same time are waited for, since what has struck them is one event, and may pass. Lost are
-//       those, too, that are about to leave: that are given up, or have failed. Not one that is
+//       the same time are waited for, since what has struck them is one event, and may pass. Lost
+//       are those, too, that are about to leave: that are given up, or have failed. Not one that is
 //       being added where m = 0: nothing is lost with it (P13)
 #pragma once
 

@@ -131,7 +131,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
       }
     }
     return Error{ErrorCode::kUnknown,
-                 describe_lost(lost, members.domain_cells()) + " failed, the last of them " +
+                 describe_lost(lost, members.domain_cells()) + " have failed, the last of them " +
                      names + ", " + survives(parts_.shape.m()) +
                      "; commits that were in flight may or may not have happened",
                  "Close the store, check the devices, open it again."};
@@ -387,7 +387,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
     if (role == alloc::DeviceRole::kData && lost > 0 && lost >= parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
                    describe_lost(lost, members.domain_cells()) +
-                       " lost or lacking something, as many as the profile survives",
+                       " are lost or lack something, as many as the profile survives",
                    "Bring one of them back, or replace it, and then add a device."};
     } else {
       // Of an attempt before, whose number this one has again.
@@ -452,14 +452,15 @@ Status Membership::may_remove(DeviceId id, const std::set<DeviceId>& failed) con
   const std::uint32_t lost = parts_.space.lost_cells(leaving);
   const bool data = parts_.members.find(id)->role == alloc::DeviceRole::kData;
   if (!data || !parts_.members.usable(id) || lost <= std::max(m, 1U)) return {};
-  return Error{ErrorCode::kUnavailable,
-               describe_lost(parts_.space.lost_cells(failed), parts_.members.domain_cells()) +
-                   " beside it lost or lacking something; " +
-                   (m > 0 ? std::to_string(m) +
-                                " may be, and the device that is removed is one of them for a "
-                                "moment"
-                          : survives(0)),
-               "Bring one of the others back first, or replace it."};
+  return Error{
+      ErrorCode::kUnavailable,
+      "beside it " + describe_lost(parts_.space.lost_cells(failed), parts_.members.domain_cells()) +
+          " are lost or lack something; " +
+          (m > 0
+               ? std::to_string(m) + " may be, and the device that is removed is one of them for a "
+                                     "moment"
+               : survives(0)),
+      "Bring one of the others back first, or replace it."};
 }
 
 // AD3: the two roots, with nothing in between; one where there is no parity.

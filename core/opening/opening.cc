@@ -94,7 +94,7 @@ Status check_enough(const Assignment& assignment, const StoreShape& shape, Acces
       root.domain_cells == 0
           ? std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
                 " data devices can be used, " + std::to_string(data - shape.m()) + " are needed"
-          : describe_lost(lost, root.domain_cells) + " lost, " + survives(shape.m());
+          : describe_lost(lost, root.domain_cells) + " are lost, " + survives(shape.m());
   return Error{ErrorCode::kUnavailable,
                too_many + ":" + list_unusable(assignment.members, assignment.strangers),
                shape.m() > 0

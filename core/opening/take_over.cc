@@ -144,7 +144,7 @@ class TakeOver : private MembershipSteps {
     if (lost <= parts_.shape->m()) return {};
     return Error{
         ErrorCode::kUnavailable,
-        describe_lost(lost, members.domain_cells()) + " lost, " + survives(parts_.shape->m()),
+        describe_lost(lost, members.domain_cells()) + " are lost, " + survives(parts_.shape->m()),
         "Attach the missing devices and open the store again."};
   }
 

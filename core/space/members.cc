@@ -43,7 +43,7 @@ void Members::Handles::add(const Member& member, FlushSharing sharing) {
 
 std::string describe_lost(std::uint32_t lost, std::uint32_t domain_cells) {
   const std::string count = std::to_string(lost);
-  if (domain_cells == 0) return count + (lost == 1 ? " data device" : " data devices");
+  if (domain_cells == 0) return count + " data devices";
   return "data devices with " + count + (lost == 1 ? " cell" : " cells") + " of a stripe";
 }
 

@@ -69,7 +69,8 @@ inline Health health_with(std::uint32_t lost, std::uint32_t m) {
 inline std::uint32_t tolerated_with(std::uint32_t lost, std::uint32_t m) {
   return lost > m ? 0 : m - lost;
 }
-// "3 data devices"; with failure domains "data devices with 3 cells of a stripe".
+// "3 data devices"; with failure domains "data devices with 3 cells of a stripe". Of one it is said
+// as of several.
 std::string describe_lost(std::uint32_t lost, std::uint32_t domain_cells);
 
 // For messages about too many that are lost.
@@ -151,7 +152,7 @@ class Members {
   bool is_behind(DeviceId id) const;
   std::set<DeviceId> behind() const;
   // Behind, and lacks cells only in slabs that zones have moved to it from devices that were lost:
-  // zones say how much of them is lost with it (Space::lost_devices()). Any thread.
+  // zones say how much of them is lost with it (Space::lost_cells()). Any thread.
   bool is_filling(DeviceId id) const;
   // A usable device is, unless it is behind already.
   void fill(DeviceId id);

@@ -127,7 +127,8 @@ def format(
     number: so many files in `path`, for tries.
     failure_domains: for each of the devices, in order, the name of what it shares with some of the
     others and fails with (an enclosure, a controller): a stripe is spread so that the loss of a whole
-    domain is survived. fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
+    domain is survived.
+    fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
     that log and metadata are on the data devices alone.
     size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
     rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of

@@ -63,7 +63,8 @@ class Devices(Writing):
         needed where the store has some.
 
         AlreadyExistsError (`path` holds something else, or is a device of the store), NoSpaceError
-        (too small), InvalidArgumentError (its blocks are too large; failure_domain), TooBigError (too many devices),
+        (too small), InvalidArgumentError (its blocks are too large; failure_domain), TooBigError (too
+        many devices),
         BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in memory.
         """
         add = self._native.add_device

@@ -384,7 +384,7 @@ TEST_CASE("root_lineage: whatever fails, and whoever opens with what, there is o
   REQUIRE(opened[false] > 100'000);
 }
 
-TEST_CASE("root_lineage: 1+1 and 1+2, three openings, two faults anywhere, all of it") {
+TEST_CASE("root_lineage: 1+1, 1+2, and 1+1 on two shelves, faults anywhere in their openings") {
   for (const Shape& shape : {Shape{2, 1}, Shape{3, 2}, Shape{4, 1, "AABB", 1}}) {
     std::uint64_t histories = 0;
     Everything everything(shape.n == 2 ? 3 : shape.n == 3 ? 2 : 1);

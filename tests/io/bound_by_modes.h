@@ -1,4 +1,5 @@
-// Tests of what may not be read or written run as root, too, who may do everything otherwise.
+// For tests of what may not be read or written: root may do everything, and is bound by the modes
+// of files here.
 #pragma once
 
 #include <linux/capability.h>

@@ -221,8 +221,9 @@ void Session::note_wrong_reads(Store& store) {
   if (to_mend_.empty()) return;
   for (const DeviceStatus& device : store.status().devices) {
     if (io::is_snapshot_path(device.path)) {
-      may_mend_ = Error{ErrorCode::kReadOnly, "the pool is a snapshot",
-                        "A scrub of the pool that it is one of repairs what is wrong there, too"};
+      may_mend_ =
+          Error{ErrorCode::kReadOnly, "the pool is a snapshot",
+                "A scrub of the pool that it was taken of repairs what is wrong there, too"};
       return;
     }
     if (device.state == "ok" || device.state == "draining") continue;
@@ -236,8 +237,11 @@ void Session::note_wrong_reads(Store& store) {
 void Session::mend_wrong_reads() {
   const WrongReads::Places places = std::exchange(to_mend_, {});
   if (places.empty() || !mends_) return;
-  mending_cut_ = interrupted();
-  if (mending_cut_) return;
+  if (interrupted()) {
+    // What can repair nothing has nothing left to do.
+    mending_cut_ = may_mend_.ok() || may_mend_.error().code != ErrorCode::kReadOnly;
+    return;
+  }
   out_.finish().ignore();  // it keeps the failure
   const Result<Mended> mended = mend_now(places);
   mending_cut_ = mended.ok() && mended->cut;

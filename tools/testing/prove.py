@@ -57,7 +57,7 @@ class BackupKills:
 
 
 class DemoKills:
-    """The kills of ./run demo: drives of uneven speed, so that most of them cut a commit in two."""
+    """The kills of ./run demo: drives of uneven speed, so that many of them cut a commit in two."""
 
     targets = ("//tools:hexad", "//tools/demo:crash_writer")
     preparation = ()

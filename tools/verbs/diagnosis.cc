@@ -69,9 +69,8 @@ class Diagnosis {
     const std::string damage = command_for_damage();
     const bool looks = advice.command == damage;
     advice.remedy = fmt::format(
-        "This pool is a snapshot, in which nothing is put right: see to the pool that it is one "
-        "of, "
-        "and take another snapshot.{}",
+        "This pool is a snapshot, in which nothing is put right: see to the pool that it was taken "
+        "of, and take another snapshot.{}",
         looks ? " What is lost here:" : "");
     advice.command = looks ? damage : "";
   }

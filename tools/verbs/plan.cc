@@ -32,7 +32,7 @@ Result<Sizes> parse_sizes(const std::vector<std::string>& words) {
   for (const std::string& given : words) {
     const std::size_t name = given.find('=');
     const bool named = name != std::string::npos;
-    if (named ? name == 0 || sizes.domains.size() < sizes.bytes.size() : !sizes.domains.empty()) {
+    if (named ? sizes.domains.size() < sizes.bytes.size() : !sizes.domains.empty()) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("'{}': some sizes are in a failure domain, and some in none",
                                printable(given)),

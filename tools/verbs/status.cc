@@ -129,7 +129,7 @@ std::string domains_text(const StoreStatus& status) {
   }
   const std::vector<std::string> some = survivable_domains(status);
   if (some.empty()) return "        no failure domain may be lost as a whole now\n";
-  if (some.size() == all.size()) {
+  if (some.size() == all.size()) {  // none is lost as a whole, either
     return "        or of one failure domain, whichever it is, with all devices in it\n";
   }
   return fmt::format(

@@ -65,7 +65,7 @@ Status judge(const State& state, const std::string& pool) {
                     device.id, device.bad_header_slots),
         io::is_snapshot_path(device.path)
             ? "The pool is a snapshot, in which nothing is put right: see to the pool that "
-              "it is one of."
+              "it was taken of."
             : fmt::format("hexad scrub {} writes them again.", pool)};
   }
   if (state.scrub.has_value() && state.scrub->errors > 0) {

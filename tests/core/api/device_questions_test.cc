@@ -4,6 +4,8 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
+#include "alloc/failure_domains.h"
+
 namespace hexad {
 namespace {
 
@@ -276,6 +278,59 @@ TEST_CASE("device questions: devices that there are not") {
   REQUIRE(answer.error().code == ErrorCode::kNotFound);
   const std::vector<DeviceId> none;
   REQUIRE(can_remove(status, none, StoreUse::kNobody).error().code == ErrorCode::kInvalidArgument);
+}
+
+// 4+2 on three shelves of four, two cells of a stripe on each; `lost`: as status_of() has it.
+StoreStatus on_shelves(const std::vector<DeviceId>& lost) {
+  StoreStatus status = status_of({8, 4});
+  status.domain_cells = 2;
+  alloc::MostCells cells(2);
+  for (DeviceStatus& device : status.devices) {
+    if (device.role != "data") continue;
+    device.failure_domain = std::string(1, static_cast<char>('A' + device.id / 4));
+    if (std::find(lost.begin(), lost.end(), device.id) == lost.end()) continue;
+    device.state = "missing";
+    cells.add(device.failure_domain);
+  }
+  status.faults_tolerated = cells.count() > 2 ? 0 : 2 - cells.count();
+  if (!lost.empty()) {
+    status.health = cells.count() > 2 ? Health::kUnavailable : Health::kDegraded;
+  }
+  return status;
+}
+
+TEST_CASE("device questions: which failure domains may be lost as a whole now") {
+  using Names = std::vector<std::string>;
+  CHECK(survivable_domains(status_of({4, 2})).empty());
+  CHECK(survivable_domains(on_shelves({})) == Names{"A", "B", "C"});
+  // Of a shelf that has lost some, the rest may go.
+  CHECK(survivable_domains(on_shelves({4})) == Names{"B"});
+  CHECK(survivable_domains(on_shelves({4, 5, 6})) == Names{"B"});
+  // One that has none left is not lost once more.
+  CHECK(survivable_domains(on_shelves({4, 5, 6, 7})).empty());
+  CHECK(survivable_domains(on_shelves({0, 4})).empty());
+  CHECK(survivable_domains(on_shelves({0, 4, 8})).empty());
+}
+
+TEST_CASE("device questions: of failure domains, what a stripe has on the devices counts") {
+  CHECK(offline(on_shelves({}), {0, 1, 2, 3}).allowed);
+  CHECK(offline(on_shelves({0}), {1, 2, 3}).allowed);
+  CHECK_FALSE(offline(on_shelves({0}), {4, 5}).readable);
+  CHECK(offline(on_shelves({0}), {4, 5}).reason ==
+        "without devices 4, 5 a stripe would lose 2 more cells, beside 1 that count as lost now; "
+        "the profile survives the loss of 2");
+  // 2+2 on two shelves of two: whoever has one of them alone does not know of the other.
+  StoreStatus two = status_of({2, 2});
+  two.domain_cells = 2;
+  for (DeviceStatus& device : two.devices) {
+    if (device.role == "data") device.failure_domain = device.id < 2 ? "A" : "B";
+  }
+  const DeviceAnswer answer = offline(two, {0, 1});
+  CHECK(answer.readable);
+  CHECK_FALSE(answer.writable);
+  CHECK(
+      answer.reason.find("data devices that can have 2 cells of a stripe are left, and an opening "
+                         "for writing needs 3") != std::string::npos);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST_CASE("devices: one is not removed while as many others are lost as may be")
       }
       world.churn(store, 3);
       world.expect_refused(store.remove_device(7), ErrorCode::kUnavailable,
-                           "2 data devices beside it lost or lacking something");
+                           "beside it 2 data devices are lost or lack something");
       world.expect(World::state(store, 7) == "draining", "it is " + World::state(store, 7));
       world.churn(store, 3);
       system->disk("dev1").clear_faults();
