@@ -123,6 +123,7 @@ bool Engine::all_redundant_themselves() const {
 Status Engine::take_turn() {
   while (!return_mutex_.try_lock()) {
     HEXAD_TRY(openings_.check_turn(io::kReadPatience));
+    HEXAD_TRY(check_answers(io::kReadPatience));
     executor().sleep_for(kNap);
   }
   return {};
@@ -164,6 +165,8 @@ Status Engine::find_added_to(const std::string& path, AddedTo& to) {
 // `to`: of what kind the device is, and who decides. While the path is opened others may change
 // devices, so what it has to fit is looked at again.
 Result<DeviceId> Engine::add_at(const std::string& path, AddedTo& to) {
+  const Openings::Claim claim(openings_, path);
+  HEXAD_TRY(claim.check());
   {
     HEXAD_TRY(take_turn());
     const io::Lock one(return_mutex_, std::adopt_lock);
@@ -412,7 +415,8 @@ Status Engine::remove_data_device(const Member& member) {
   Status removed;
   {
     // First, so that nothing begins to move there behind the look.
-    const io::Lock no_zones(zone_mutex_);
+    HEXAD_TRY(lock_unless_silent(zone_mutex_, "the removal waits for a zone that is being made"));
+    const io::Lock no_zones(zone_mutex_, std::adopt_lock);
     members.set_draining(id, true);
     removed = check_empty(id);
     if (!removed.ok() && !was_draining) {

@@ -130,6 +130,8 @@ Result<AddedTo> Engine::in_place_of(DeviceId id, const std::string& path) {
 // that is in use leaves when the new one is ready.
 Result<DeviceId> Engine::take_place(const Replacement& replacement, const std::string& path) {
   const DeviceId id = replacement.device;
+  const Openings::Claim claim(openings_, path);
+  HEXAD_TRY(claim.check());
   HEXAD_TRY_ASSIGN(AddedTo to, in_place_of(id, path));
   to.progress = replacement.progress;
   Members& members = *parts_.members;

@@ -90,7 +90,7 @@ Status Engine::check_answers(io::Nanos limit) const {
     if (std::max(member.device->silent_for(), member.device->owing_for()) < limit) continue;
     return Error{ErrorCode::kUnavailable,
                  describe_device(member.id) + " " + io::describe_silence(*member.device) +
-                     ", and without parity nothing goes on without it; nothing has been removed",
+                     ", and without parity nothing goes on without it; no device has been changed",
                  "Try again when it answers."};
   }
   return {};

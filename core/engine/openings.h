@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <list>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,23 @@ class Openings {
     std::list<Entry>::iterator at_;
   };
 
+  // Of a path that is to become a device, from before it is opened until it is one, or is nobody's
+  // again: who finds it meanwhile, and made it or not, would take another one's file for its own.
+  class Claim {
+   public:
+    Claim(Openings& openings, std::string path);
+    ~Claim();
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    // Errors: kBusy (somebody else has it).
+    Status check() const;
+
+   private:
+    Openings& openings_;
+    const std::string path_;
+    bool ours_ = false;
+  };
+
   // Of calls that have lasted for `limit`, what to say.
   std::vector<std::string> lasting(io::Nanos limit) const;
   // Errors: kUnavailable, one that keeps others waiting has lasted for `limit`.
@@ -53,6 +71,7 @@ class Openings {
   io::Executor& executor_;
   mutable io::Mutex mutex_;  // a leaf
   std::list<Call::Entry> calls_;
+  std::set<std::string> claimed_;
 };
 
 }  // namespace hexad::core

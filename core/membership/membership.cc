@@ -438,10 +438,10 @@ Status Membership::save_log_of(DeviceId id, std::set<DeviceId>& failed) {
   sources.push_back(member.log_area());
   Status saved = until_taken(save, [] { return false; });
   if (saved.ok() || saved.error().code == ErrorCode::kFenced) return saved;
-  return Error{ErrorCode::kUnavailable,
-               "the log is on " + member.path + " alone, and was not copied: " +
+  return Error{saved.error().code,
+               "the log was copied neither from the other devices nor from " + member.path + ": " +
                    saved.error().message + "; the device is used as before",
-               "Try again when it answers."};
+               "Try again when they answer."};
 }
 
 // `failed`: what goes with it.
@@ -476,10 +476,13 @@ Status Membership::remove_device(DeviceId id, const std::function<bool()>& begin
     failed.erase(id);
     const bool parity = parts_.shape.m() > 0;
     const bool data = members.find(id)->role == alloc::DeviceRole::kData;
-    done = begin() ? may_remove(id, failed)
-                   : Error{ErrorCode::kClosed, "nobody waits for the removal any more", ""};
+    done = may_remove(id, failed);
     // A fast one has the only copy of nothing, and may be the one that does not answer.
     if (done.ok() && data && !parity) done = save_log_of(id, failed);
+    // Copies of the log that nobody needs do no harm; what comes now cannot be left.
+    if (done.ok() && !begin()) {
+      done = Error{ErrorCode::kClosed, "nobody waits for the removal any more", ""};
+    }
     if (done.ok()) {
       parts_.space.forget_suspects({id});
       const bool answered = members.usable(id);

@@ -125,7 +125,8 @@ Result<std::unique_ptr<FileDevice>> FileDevice::create(const std::string& path, 
     return device;
   };
   Result<std::unique_ptr<FileDevice>> built = build();
-  if (!built.ok()) unlink(path.c_str());
+  // Who has it locked has found it here, and uses it.
+  if (!built.ok() && built.error().code != ErrorCode::kBusy) unlink(path.c_str());
   return built;
 }
 

@@ -133,7 +133,8 @@ class DeviceRemove final : public Verb {
  private:
   // That the description names.
   Result<bool> is_fast_directory(const Session& session) const {
-    if (session.pool().directory.empty()) return false;
+    const bool number = id_.find_first_not_of("0123456789") == std::string::npos;
+    if (number || session.pool().directory.empty()) return false;
     HEXAD_TRY_ASSIGN(const PoolDescription pool, session.pool().describe());
     const std::vector<std::string>& all = pool.fast_directories;
     return std::find(all.begin(), all.end(), absolute_path(id_)) != all.end();

@@ -220,7 +220,7 @@ TEST_CASE("devices: what cannot be added is refused, and nothing has changed") {
       }
       system->add_disk("dev7", 16_MiB + alloc::kEndsSize);
       world.expect_refused(store.add_device("dev7").status(), ErrorCode::kUnavailable,
-                           "2 data devices of the store lost or behind");
+                           "2 data devices are lost or behind");
       world.expect(World::data_devices(store) == 7, "seven");
       world.problem += world.check(store);
     });
@@ -310,7 +310,7 @@ TEST_CASE("devices: one that falls silent while it is added is given up, and the
         const bool named = meanwhile.find("dev6, which is being added, has not answered for") == 0;
         if (struck && !added.ok() && added.error().code == ErrorCode::kUnavailable) {
           // A read ends by itself.
-          const bool opened = meanwhile.find("dev6 has been opened for") == 0;
+          const bool opened = meanwhile.find("dev6 is being opened or made") == 0;
           world.expect(named || opened || meanwhile.empty(), "warned: " + meanwhile);
           if (named) ++warned;
         }
