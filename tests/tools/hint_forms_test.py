@@ -80,6 +80,10 @@ class HintForms(unittest.TestCase):
                 filled += self.devices()
                 value = False
                 continue
+            if word == "NAME=PATH...":  # two to a name
+                filled += [f"shelf-{i // 2}={path}" for i, path in enumerate(self.devices())]
+                value = False
+                continue
             if not value and word.startswith("-"):
                 value = verb.options.get(word, False)
                 filled.append(word)
