@@ -327,6 +327,11 @@ Status Engine::move_off(const Replacement& replacement, DeviceId by) {
     const std::string why = report.problem.empty() ? "nothing more can be moved" : report.problem;
     return Error{ErrorCode::kUnavailable, why + "; " + where + state, how};
   }
+  // The background may have moved the last one, of which nobody has told.
+  if (told < total && replacement.progress && !replacement.progress(total, total)) {
+    return Error{ErrorCode::kClosed,
+                 "it was ended; nothing is left on " + describe_device(id) + state, how};
+  }
   return {};
 }
 
