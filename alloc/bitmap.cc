@@ -248,11 +248,12 @@ std::vector<std::uint64_t> UnitBitmap::words() const {
   return {words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(word_count(size_))};
 }
 
-std::vector<UnitRun> UnitBitmap::used_runs() const { return runs_of(true); }
+std::vector<UnitRun> UnitBitmap::used_runs() const { return runs_of(Use::kUsed); }
 
-std::vector<UnitRun> UnitBitmap::free_runs() const { return runs_of(false); }
+std::vector<UnitRun> UnitBitmap::free_runs() const { return runs_of(Use::kFree); }
 
-std::vector<UnitRun> UnitBitmap::runs_of(bool used) const {
+std::vector<UnitRun> UnitBitmap::runs_of(Use use) const {
+  const bool used = use == Use::kUsed;
   std::vector<UnitRun> runs;
   bool in_run = false;
   for (std::uint32_t unit = 0; unit < size_;) {

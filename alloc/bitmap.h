@@ -81,7 +81,8 @@ class UnitBitmap {
   static Summary join(const Summary& left, const Summary& right, std::uint32_t half_units);
   void summarize_all();
   void update(UnitRun run);
-  std::vector<UnitRun> runs_of(bool used) const;
+  enum class Use : std::uint8_t { kFree, kUsed };
+  std::vector<UnitRun> runs_of(Use use) const;
   Status check_run(UnitRun run) const;
   std::optional<std::uint32_t> find_from(std::uint32_t units, std::uint32_t from) const;
 

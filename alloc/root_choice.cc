@@ -582,11 +582,19 @@ void drop_row(Root& root, DeviceId id) {
   root.devices.erase(root.devices.begin() + (row - root.devices.data()));
 }
 
-void set_draining(Root& root, DeviceId id, bool draining) {
+namespace {
+
+RootDevice& data_row(Root& root, DeviceId id) {
   RootDevice* const row = root.find(id);
   HEXAD_ASSERT(row != nullptr && row->role == DeviceRole::kData);
-  row->draining = draining;
+  return *row;
 }
+
+}  // namespace
+
+void begin_draining(Root& root, DeviceId id) { data_row(root, id).draining = true; }
+
+void end_draining(Root& root, DeviceId id) { data_row(root, id).draining = false; }
 
 void record_written(Root& root, std::span<const DeviceId> written) {
   for (const DeviceId id : written) {

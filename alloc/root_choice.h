@@ -331,8 +331,9 @@ void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::ui
 // P12: a row less. Preconditions: it is there, and its device had left with the root before, or,
 // where m = 0, leaves with this one (P13); nothing that the root refers to lies on it.
 void drop_row(Root& root, DeviceId id);
-// Precondition: the table has it, as a data device.
-void set_draining(Root& root, DeviceId id, bool draining);
+// Precondition of both: the table has it, as a data device.
+void begin_draining(Root& root, DeviceId id);
+void end_draining(Root& root, DeviceId id);
 // P5, in memory, for the root that comes next.
 void record_written(Root& root, std::span<const DeviceId> written);
 

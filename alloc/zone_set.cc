@@ -139,17 +139,25 @@ Status ZoneSet::remove_zone(ZoneId id) {
   return {};
 }
 
-Status ZoneSet::set_open(ZoneId id, bool open) {
-  Zone* zone = find(id);
+Result<ZoneSet::Zone*> ZoneSet::find_named(ZoneId id) {
+  Zone* const zone = find(id);
   if (zone == nullptr) return no_zone(id);
-  zone->state.set_open(open);
-  refresh(*zone);
-  return {};
+  return zone;
 }
 
-Status ZoneSet::close_zone(ZoneId id) { return set_open(id, false); }
+Status ZoneSet::close_zone(ZoneId id) {
+  return update(find_named(id), [](ZoneState& zone) {
+    zone.close();
+    return Status();
+  });
+}
 
-Status ZoneSet::open_zone(ZoneId id) { return set_open(id, true); }
+Status ZoneSet::open_zone(ZoneId id) {
+  return update(find_named(id), [](ZoneState& zone) {
+    zone.open();
+    return Status();
+  });
+}
 
 Status ZoneSet::replace_slot(ZoneId id, std::uint32_t slot, ZoneSlot with) {
   Zone* zone = find(id);

@@ -202,6 +202,8 @@ class ZoneSet {
   Result<Zone*> find_for(const Extent& extent);
   // The same for arguments: kInvalidArgument.
   Result<Zone*> find_slot(const Extent& extent, std::uint32_t slot);
+  // One that is named by its number: kNotFound when there is none.
+  Result<Zone*> find_named(ZoneId zone);
   // The zone in which bytes die: kCorruption when there is none.
   Result<Zone*> find_dying(ZoneId zone);
   // Has `change` done to the state of the zone that was found; on success sums and indexes follow.
@@ -209,7 +211,6 @@ class ZoneSet {
   Status update(Result<Zone*> found, const Change& change);
   Status check_new(ZoneId zone, const std::vector<ZoneSlot>& slots, std::uint32_t units) const;
   void insert(ZoneState state);
-  Status set_open(ZoneId zone, bool open);
   void refresh(Zone& zone);
   Error no_space(std::uint32_t units, std::uint64_t reserved) const;
   std::optional<std::size_t> next_fit(std::uint32_t units);

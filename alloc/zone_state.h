@@ -60,7 +60,8 @@ class ZoneState {
   void replace_slot(std::uint32_t slot, ZoneSlot with);
   Lsn image_lsn() const { return image_lsn_; }
   bool is_open() const { return open_; }
-  void set_open(bool open) { open_ = open; }
+  void open() { open_ = true; }
+  void close() { open_ = false; }
   bool is_empty() const { return taken_.used_count() == 1; }
   bool is_dirty() const { return dirty_; }
   void clear_dirty() { dirty_ = false; }

@@ -474,7 +474,6 @@ class Engine : public InternalCommits {
   Status drain_locked(DeviceId id);
   Status undrain_locked(DeviceId id);
   Status check_empty(DeviceId id);
-  Status write_draining(DeviceId id, bool draining);
 
   // engine_fast.cc
   Result<DeviceId> replace_fast(const Replacement& replacement);

@@ -217,14 +217,6 @@ Result<DeviceId> Engine::add_opened(OpenedDevice opened, AddedTo& to) {
   return id;
 }
 
-// A plain root: nothing on any device changes by it.
-Status Engine::write_draining(DeviceId id, bool draining) {
-  HEXAD_TRY(still_open());
-  return membership_->write_checkpoint(
-      [&](alloc::Root& next) { alloc::set_draining(next, id, draining); },
-      [&] { parts_.members->set_draining(id, draining); });
-}
-
 // Whether zones can be made of what is left without a device. `have` and `these`: what a message
 // says around the number.
 Status Engine::check_spread(DeviceId without, const std::vector<const Member*>& left,
@@ -319,7 +311,11 @@ Status Engine::drain_device(DeviceId id) {
 Status Engine::drain_locked(DeviceId id) {
   {
     const io::Lock no_zones(zone_mutex_);  // AD4: none that is being made has a slab there
-    HEXAD_TRY(write_draining(id, true));
+    HEXAD_TRY(still_open());
+    // A plain root, as in undrain_locked(): nothing on any device changes by it.
+    HEXAD_TRY(
+        membership_->write_checkpoint([&](alloc::Root& next) { alloc::begin_draining(next, id); },
+                                      [&] { parts_.members->begin_draining(id); }));
   }
   want_moves();
   return {};
@@ -335,7 +331,9 @@ Status Engine::undrain_device(DeviceId id) {
 }
 
 Status Engine::undrain_locked(DeviceId id) {
-  HEXAD_TRY(write_draining(id, false));
+  HEXAD_TRY(still_open());
+  HEXAD_TRY(membership_->write_checkpoint([&](alloc::Root& next) { alloc::end_draining(next, id); },
+                                          [&] { parts_.members->end_draining(id); }));
   space().learn_devices();
   want_moves();
   return {};
@@ -417,7 +415,7 @@ Status Engine::remove_data_device(const Member& member) {
     // First, so that nothing begins to move there behind the look.
     HEXAD_TRY(lock_unless_silent(zone_mutex_, "the removal waits for a zone that is being made"));
     const io::Lock no_zones(zone_mutex_, std::adopt_lock);
-    members.set_draining(id, true);
+    members.begin_draining(id);
     removed = check_empty(id);
     if (!removed.ok() && !was_draining) {
       removed = Error{removed.error().code, removed.error().message,
@@ -427,7 +425,7 @@ Status Engine::remove_data_device(const Member& member) {
   }
   if (removed.ok()) removed = remove_row(id, Settle::kFirst);
   if (!removed.ok()) {
-    members.set_draining(id, was_draining);
+    if (!was_draining) members.end_draining(id);
     space().learn_devices();
     want_moves();
   }

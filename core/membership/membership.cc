@@ -362,7 +362,7 @@ void Membership::settle_back(DeviceId id) {
   const bool named = roots_.current().find(id)->uuid == member.uuid;
   if (!member.replaced || !named || member.role != alloc::DeviceRole::kData) return;
   parts_.space.end_in_place(id, true);
-  parts_.members.set_draining(id, false);
+  parts_.members.end_draining(id);
   const Status larger = parts_.space.set_slabs(id, member.layout.slab_count);
   HEXAD_ASSERT(larger.ok());
 }
@@ -492,7 +492,7 @@ Status Membership::remove_device(DeviceId id, const std::function<bool()>& begin
         HEXAD_TRY(drop(id, std::exchange(failed, {})));
       } else if (answered) {
         HEXAD_TRY(change(std::exchange(failed, {}), [id, data](alloc::Root& next) {
-          if (data) alloc::set_draining(next, id, true);
+          if (data) alloc::begin_draining(next, id);
         }));
       }
       if (parity) {

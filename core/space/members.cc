@@ -315,8 +315,12 @@ bool Members::is_draining(DeviceId id) const {
   return slot != nullptr && slot->draining.load(std::memory_order_acquire);
 }
 
-void Members::set_draining(DeviceId id, bool draining) {
-  slot_of(id).draining.store(draining, std::memory_order_release);
+void Members::begin_draining(DeviceId id) {
+  slot_of(id).draining.store(true, std::memory_order_release);
+}
+
+void Members::end_draining(DeviceId id) {
+  slot_of(id).draining.store(false, std::memory_order_release);
 }
 
 std::set<DeviceId> Members::lost() const {

@@ -160,7 +160,8 @@ class Members {
   void note_whole(DeviceId id);
   // It is given no more slabs, whether or not it is usable. Any thread.
   bool is_draining(DeviceId id) const;
-  void set_draining(DeviceId id, bool draining);
+  void begin_draining(DeviceId id);
+  void end_draining(DeviceId id);
   // Data members that are not usable, or behind and not filling (BK4).
   std::set<DeviceId> lost() const;
   std::uint32_t lost_cells() const { return cells_on(lost()); }

@@ -73,12 +73,12 @@ TEST_CASE("root_choice: a device more, and a device less, in the table and in wh
   CHECK(choice->devices[2].reason == "device 3 is not in the device table");
 
   Root drained = first_root(2);
-  set_draining(drained, 1, true);
+  begin_draining(drained, 1);
   mark_left(drained, 1, 9);
   CHECK(drained.find(1)->draining);
   mark_back(drained, 1, device_uuid(1));
   CHECK(drained.find(1)->draining);
-  set_draining(drained, 1, false);
+  end_draining(drained, 1);
   CHECK_FALSE(drained.find(1)->draining);
 }
 

@@ -144,10 +144,10 @@ TEST_CASE("zone_state: allocations follow each other, what is abandoned is free 
 TEST_CASE("zone_state: a closed zone gives nothing and counts what it has apart") {
   ZoneState zone = empty_zone();
   live_run(zone, 3, 1);
-  zone.set_open(false);
+  zone.close();
   REQUIRE(zone.longest() == 0);
   REQUIRE(zone.counters() == SpaceCounters{.total = 8, .closed_free = 5, .live = 3});
-  zone.set_open(true);
+  zone.open();
   REQUIRE(zone.longest() == 5);
 }
 
@@ -440,7 +440,7 @@ TEST_CASE("zone_state: every change that an image would show makes the zone dirt
     return zone.is_dirty();
   };
   REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.abandon(zone.take(1)); }));
-  REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.set_open(false); }));
+  REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.close(); }));
   REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.reclaim(2); }));
   REQUIRE(dirties([](ZoneState& zone) { zone.reclaim(3); }));
   REQUIRE(dirties([](ZoneState& zone) { zone.publish_alloc(zone.take(1), 4); }));

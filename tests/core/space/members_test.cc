@@ -369,7 +369,7 @@ TEST_CASE("members: one is added and found by all, one is removed and counts no 
   CHECK(members.state(5) == "ok");
 
   CHECK_FALSE(members.is_draining(9));
-  members.set_draining(9, true);
+  members.begin_draining(9);
   CHECK(members.is_draining(9));
   CHECK(members.state(5) == "draining");
   CHECK(members.lost_cells() == 0);
@@ -450,13 +450,13 @@ TEST_CASE("members: one that is filling is behind, and counts as lost by zones a
   CHECK_FALSE(members.counts_as_lost(3));
   CHECK(members.lost().empty());
   // One that is drained says so when it lacks nothing.
-  members.set_draining(3, true);
+  members.begin_draining(3);
   CHECK(members.state(3) == "filling");
   members.note_whole(3);
   CHECK(members.state(3) == "draining");
   CHECK_FALSE(members.any_filling());
   // Lost amid it, it comes back like any other.
-  members.set_draining(3, false);
+  members.end_draining(3);
   members.fill(3);
   members.lose(3, "it has failed");
   CHECK_FALSE(members.is_filling(3));

@@ -221,7 +221,7 @@ TEST_CASE("space_moves: from a lost device all that the zone has is missing on t
     const DeviceId to = w.move.to.device;
     members.lose(from, "gone");
     if (space.begin_move(w.move).ok()) problem = "begun, though nobody wants it to go";
-    members.set_draining(from, true);
+    members.begin_draining(from);
     if (space.lost_cells() != 1) problem += " not one lost";
     if (const Status begun = space.begin_move(w.move); !begun.ok()) {
       problem += " not begun: " + begun.error().message;
@@ -271,7 +271,7 @@ TEST_CASE("space_moves: from a lost device, undone, the zone is as it was") {
     members.lose(w.move.from.device, "gone");
     alloc::Extent later = w.put(2, 2);  // without it
     while (later.zone != w.zone.zone) later = w.put(2, 2);
-    members.set_draining(w.move.from.device, true);
+    members.begin_draining(w.move.from.device);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
     if (!space.undo_move(w.move, 3)) problem += " not undone";
@@ -309,7 +309,7 @@ TEST_CASE(
     const DeviceId to = w.move.to.device;
     const DeviceId third = w.zone.slots[1].device;
     members.lose(w.move.from.device, "gone");
-    members.set_draining(w.move.from.device, true);
+    members.begin_draining(w.move.from.device);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
     w.commit(2);
@@ -346,7 +346,7 @@ TEST_CASE("space_moves: what was filled on a slab that is left again says nothin
     w.f.members->lose(w.move.from.device, "gone");
     alloc::Extent later = w.put(2, 2);  // without it
     while (later.zone != w.zone.zone) later = w.put(2, 2);
-    w.f.members->set_draining(w.move.from.device, true);
+    w.f.members->begin_draining(w.move.from.device);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
     const std::vector<CellPlace> cells = space.locate(later).value();
