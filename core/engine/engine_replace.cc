@@ -217,7 +217,7 @@ Result<DeviceId> Engine::take_place(const Replacement& replacement, const std::s
 void Engine::give_back_place(DeviceId id, Former former) {
   Members& members = *parts_.members;
   HEXAD_ASSERT(!members.usable(id));
-  space().end_in_place(id, false);
+  space().abandon_in_place(id);
   members.let_go(id).ignore();
   history_->change_places(id, former.past);
   const std::uint32_t slabs = former.member.layout.slab_count;

@@ -361,7 +361,7 @@ void Membership::settle_back(DeviceId id) {
   const Member& member = *parts_.members.find(id);
   const bool named = roots_.current().find(id)->uuid == member.uuid;
   if (!member.replaced || !named || member.role != alloc::DeviceRole::kData) return;
-  parts_.space.end_in_place(id, true);
+  parts_.space.finish_in_place(id);
   parts_.members.end_draining(id);
   const Status larger = parts_.space.set_slabs(id, member.layout.slab_count);
   HEXAD_ASSERT(larger.ok());

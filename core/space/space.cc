@@ -101,14 +101,15 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
   }
   for (const LogPlace& death : record.young_deaths) {
     promised_ -= log_blobs_.kill(death);
-    HEXAD_TRY(free_young(death, lsn, true));
+    HEXAD_TRY(free_young(death, lsn, In::kReplay));
   }
   return {};
 }
 
 // A young blob dies whose transaction did not know its place; by now that is known, or the blob is
 // still a payload and there is nothing to free.
-Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
+Status Space::free_young(const LogPlace& death, Lsn lsn, In what) {
+  const bool replay = what == In::kReplay;
   const std::optional<LogBlobs::Found> found = log_blobs_.find(death);
   if (!found.has_value()) {
     return Error{ErrorCode::kCorruption,
@@ -218,7 +219,7 @@ void Space::give_kept_back() {
   if (keeps_back()) return;
   for (const alloc::Extent& extent : std::exchange(kept_back_, {})) abandon_settled(extent);
   for (const ZoneCreation& creation : std::exchange(zones_kept_back_, {})) {
-    set_taken(creation.slots, false);
+    give_back_slabs(creation.slots);
   }
 }
 
@@ -248,7 +249,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
     packed_deaths_.fetch_add(death.bytes, std::memory_order_acq_rel);
   }
   for (const LogPlace& death : record.young_deaths) {
-    HEXAD_ASSERT(free_young(death, lsn, false).ok());
+    HEXAD_ASSERT(free_young(death, lsn, In::kPublish).ok());
   }
 }
 

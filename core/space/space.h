@@ -250,7 +250,8 @@ class Space : public StripeMap {
   bool is_in_place(DeviceId device) const;
   // It is over: a root names the new device; or none will, and the former has the number back,
   // which lacks what was written to the new one.
-  void end_in_place(DeviceId device, bool named);
+  void finish_in_place(DeviceId device);
+  void abandon_in_place(DeviceId device);
   // RP4, for the record that is about to get its LSN: which slots lack what it publishes.
   void note_in_place(LogRecord& record) const;
   // Whether some cell of the stripe is noted as missing on a device that is in use. Any thread.
@@ -383,7 +384,8 @@ class Space : public StripeMap {
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   alloc::ZoneNeeds zone_needs() const { return {shape_.cells(), members_.domain_cells()}; }
-  Status free_young(const LogPlace& death, Lsn lsn, bool replay);
+  enum class In : std::uint8_t { kReplay, kPublish };
+  Status free_young(const LogPlace& death, Lsn lsn, In what);
   Error refusal(std::string message, const char* hint);
   // For messages: people have bytes, of their data.
   std::string bytes_of(std::uint64_t units) const;
@@ -396,7 +398,10 @@ class Space : public StripeMap {
   // In flight -> live, or free.
   void settle(const alloc::Extent& extent);
   void abandon_settled(const alloc::Extent& extent);
-  void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
+  void take_slabs(const std::vector<alloc::ZoneSlot>& slots);
+  void give_back_slabs(const std::vector<alloc::ZoneSlot>& slots);
+  enum class Slab : std::uint8_t { kFree, kTaken };
+  void mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as);
   void note_written_elsewhere(DeviceId device);
 
   // Of the suspects, whether any is in use.

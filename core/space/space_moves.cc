@@ -129,7 +129,7 @@ Status Space::begin_move(const alloc::SlabMove& move) {
                      " of them for checkpoints and what is being written",
                  alloc::kMakeRoom};
   }
-  set_taken({move.to}, true);
+  take_slabs({move.to});
   moving_[move.zone] = {move, free - left, !members_.usable(move.from.device)};
   return {};
 }
@@ -278,7 +278,7 @@ void Space::cancel_move(const alloc::SlabMove& move) {
   if (keeps_back()) {
     zones_kept_back_.push_back({move.zone, 0, {move.to}});
   } else {
-    set_taken({move.to}, false);
+    give_back_slabs({move.to});
   }
 }
 
@@ -313,7 +313,7 @@ void Space::free_retired(Lsn oldest) {
     if (late || cells_written_.contains(slab.place) || oldest <= slab.as_of ||
         now - slab.since < io::kSilence)
       return false;
-    set_taken({slab.place}, false);
+    give_back_slabs({slab.place});
     return true;
   });
 }

@@ -167,9 +167,14 @@ bool Space::is_in_place(DeviceId device) const {
   return in_place_.contains(device);
 }
 
-void Space::end_in_place(DeviceId device, bool named) {
+void Space::finish_in_place(DeviceId device) {
   const io::Lock lock(mutex_);
-  if (in_place_.erase(device) > 0 && !named) note_written_elsewhere(device);
+  in_place_.erase(device);
+}
+
+void Space::abandon_in_place(DeviceId device) {
+  const io::Lock lock(mutex_);
+  if (in_place_.erase(device) > 0) note_written_elsewhere(device);
 }
 
 void Space::note_in_place(LogRecord& record) const {

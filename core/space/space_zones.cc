@@ -49,7 +49,7 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
                    "Run hexad fsck POOL."};
     }
     HEXAD_TRY(zones_.remove_zone(image.zone));
-    set_taken(image.slots, false);
+    give_back_slabs(image.slots);
     known_.erase(image.zone);
   }
   HEXAD_TRY(check_zone(image.zone, image.slots, image.units));
@@ -58,7 +58,7 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
     lacking_[image.zone] = std::move(lacking);
   }
   if (known) known_.insert(image.zone);
-  set_taken(image.slots, true);
+  take_slabs(image.slots);
   next_zone_ = std::max(next_zone_, image.zone + 1);
   return {};
 }
@@ -94,7 +94,7 @@ void Space::open_zone(alloc::ZoneId zone) {
 
 Status Space::add_checked(const ZoneCreation& creation) {
   HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
-  set_taken(creation.slots, true);
+  take_slabs(creation.slots);
   next_zone_ = std::max(next_zone_, creation.zone + 1);
   return {};
 }
@@ -114,7 +114,7 @@ Status Space::drop_zones(const LogRecord& record) {
   for (const ZoneCreation& creation : record.zones) {
     if (zones_.slots(creation.zone) == nullptr || known_.contains(creation.zone)) continue;
     HEXAD_TRY(zones_.remove_zone(creation.zone));
-    set_taken(creation.slots, false);
+    give_back_slabs(creation.slots);
   }
   return {};
 }
@@ -147,13 +147,21 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
   return live;
 }
 
-void Space::set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken) {
-  if (!taken) slabs_exhausted_ = false;
+void Space::take_slabs(const std::vector<alloc::ZoneSlot>& slots) {
+  mark_slabs(slots, Slab::kTaken);
+}
+
+void Space::give_back_slabs(const std::vector<alloc::ZoneSlot>& slots) {
+  slabs_exhausted_ = false;
+  mark_slabs(slots, Slab::kFree);
+}
+
+void Space::mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as) {
   for (const alloc::ZoneSlot& slot : slots) {
     for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
       if (members_.at(i).id == slot.device && !members_.is_removed(i) &&
           slot.slab < slab_taken_[i].size()) {
-        slab_taken_[i][slot.slab] = taken;
+        slab_taken_[i][slot.slab] = as == Slab::kTaken;
       }
     }
   }
@@ -170,7 +178,7 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
     slabs_exhausted_ = !slots.ok();
     if (!slots.ok()) return slots.error();
     creation.slots = std::move(slots).value();
-    set_taken(creation.slots, true);
+    take_slabs(creation.slots);
     under_way_.insert(next_zone_++);
   }
   std::set<DeviceId> late;
@@ -192,7 +200,7 @@ void Space::release_zone(const ZoneCreation& creation) {
   if (keeps_back()) {
     zones_kept_back_.push_back(creation);
   } else {
-    set_taken(creation.slots, false);
+    give_back_slabs(creation.slots);
   }
 }
 

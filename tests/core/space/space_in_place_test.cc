@@ -73,7 +73,7 @@ TEST_CASE("space_in_place: a new device lacks what lives, what dies, and what is
   // Readers of older states may look there still.
   CHECK(w.space.lacks_cells(dies));
   CHECK(w.space.is_in_place(kDevice));
-  w.space.end_in_place(kDevice, true);
+  w.space.finish_in_place(kDevice);
   CHECK_FALSE(w.space.is_in_place(kDevice));
   // Its cell was durable on the former one: the record says that it is not on this one.
   CHECK(w.publish(flies, 4) == std::uint64_t{1} << w.slot);
@@ -96,7 +96,7 @@ TEST_CASE("space_in_place: until a root names it nothing counts on it, nor on th
   CHECK(w.publish(early, 1) == 0);
   CHECK(w.space.lacks_cells(early));
   w.f.members->lose(kDevice, "failed");
-  w.space.end_in_place(kDevice, false);
+  w.space.abandon_in_place(kDevice);
   CHECK_FALSE(w.space.is_in_place(kDevice));
   // The former one has the number again.
   CHECK(w.publish(flies, 2) == std::uint64_t{1} << w.slot);
@@ -109,7 +109,7 @@ TEST_CASE("space_in_place: what is abandoned is not said of what comes there nex
   const alloc::Extent flies = w.space.allocate(kSlabUnits - 1).value();
   w.f.members->lose(kDevice, "gone");
   w.take_in();
-  w.space.end_in_place(kDevice, true);
+  w.space.finish_in_place(kDevice);
   w.space.abandon(flies);
   const alloc::Extent next = w.space.allocate(kSlabUnits - 1).value();
   CHECK(next == flies);
@@ -144,7 +144,7 @@ TEST_CASE("space in place: what is filled before a root names the device keeps i
     CHECK(w.space.fill_missing(kept, place, cell.bytes()).error().code == ErrorCode::kUnavailable);
   }
   CHECK(w.lacking() == 3);
-  w.space.end_in_place(kDevice, true);
+  w.space.finish_in_place(kDevice);
   CHECK(w.space.lacks_cells(kept));
   for (const CellPlace& place : w.space.locate(kept).value()) {
     if (place.id == kDevice) CHECK(w.space.fill_missing(kept, place, cell.bytes()).ok());
