@@ -282,7 +282,11 @@ void FileDevice::submitting(IoRequest& request) {
 void FileDevice::settled(const IoRequest& request) {
   if (unwritten_ == nullptr) return;
   if (request.op == IoOp::kFlush) {
-    unwritten_->end_flush(request.ticket, request.status.ok());
+    if (request.status.ok()) {
+      unwritten_->complete_flush(request.ticket);
+    } else {
+      unwritten_->fail_flush();
+    }
   } else if (request.op == IoOp::kWrite && request.status.ok()) {
     const FileRange range{request.offset, request.length};
     if (request.mode == WriteMode::kDurable) {

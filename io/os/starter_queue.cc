@@ -41,7 +41,7 @@ std::size_t first_row(std::span<IoRequest* const> requests) {
 }  // namespace
 
 void StarterQueue::start(IoBatch& batch, std::size_t count) {
-  const bool callback = static_cast<bool>(batch.done);
+  const Told told = batch.done ? Told::kCallback : Told::kWhoWaits;
   std::vector<IoRequest*> requests;
   requests.reserve(count);
   bool rows = false;
@@ -54,12 +54,12 @@ void StarterQueue::start(IoBatch& batch, std::size_t count) {
   std::span<IoRequest* const> left(requests);
   while (!left.empty()) {
     const std::size_t length = first_row(left);
-    start_row(batch, left.first(length), callback);
+    start_row(batch, left.first(length), told);
     left = left.subspan(length);
   }
 }
 
-void StarterQueue::start_row(IoBatch& batch, std::span<IoRequest* const> row, bool callback) {
+void StarterQueue::start_row(IoBatch& batch, std::span<IoRequest* const> row, Told told) {
   std::vector<Place> places;
   std::vector<IoRequest> copies;
   places.reserve(row.size());
@@ -68,7 +68,7 @@ void StarterQueue::start_row(IoBatch& batch, std::span<IoRequest* const> row, bo
     send(*request);
     // Before it can be given up (SQ2).
     const std::lock_guard<std::mutex> lock(started_mutex_);
-    places.push_back(started_.insert(started_.end(), {&batch, request, callback}));
+    places.push_back(started_.insert(started_.end(), {&batch, request, told}));
     copies.push_back(*request);
   }
   Starter& starter = *copies.front().device->starter();
@@ -86,7 +86,7 @@ void StarterQueue::take_answer(Place place, Status status) {
   }
   one.request->status = std::move(status);
   answer(*one.request);
-  if (finish(*one.batch)) completed(one.batch, one.callback);
+  if (finish(*one.batch)) completed(one.batch, one.told);
   const std::lock_guard<std::mutex> lock(started_mutex_);
   started_.erase(place);
   if (started_.empty()) none_started_.notify_all();
@@ -103,11 +103,11 @@ void StarterQueue::give_up_started(Device& device) {
       const Left now = leave(*one.request);
       one.batch = now.batch;
       one.request = now.request;
-      one.callback = false;
+      one.told = Told::kWhoWaits;
     }
   }
   for (const Started& one : left) {
-    if (finish(*one.batch)) completed(one.batch, one.callback);
+    if (finish(*one.batch)) completed(one.batch, one.told);
   }
 }
 

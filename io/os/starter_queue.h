@@ -12,6 +12,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <span>
@@ -30,8 +31,9 @@ class StarterQueue : public IoQueue {
   // give_up_requests() of a starter.
   void give_up_started(Device& device);
   // The last request of a batch has been completed by a device, or by give_up_started(). The batch
-  // may be gone. `callback`: it had one, which has run.
-  virtual void completed(const IoBatch* batch, bool callback) = 0;
+  // may be gone. kCallback: it had one, which has run.
+  enum class Told : std::uint8_t { kCallback, kWhoWaits };
+  virtual void completed(const IoBatch* batch, Told told) = 0;
   // In the destructor of what has completed().
   void wait_for_started();
 
@@ -39,11 +41,11 @@ class StarterQueue : public IoQueue {
   struct Started {
     IoBatch* batch;
     IoRequest* request;
-    bool callback;
+    Told told;
     bool answered = false;
   };
   using Place = std::list<Started>::iterator;
-  void start_row(IoBatch& batch, std::span<IoRequest* const> row, bool callback);
+  void start_row(IoBatch& batch, std::span<IoRequest* const> row, Told told);
   void take_answer(Place place, Status status);
 
   std::mutex started_mutex_;

@@ -206,7 +206,7 @@ class ThreadQueue final : public FileQueue {
     for (; over > 0; --over) finish(batch);
   }
 
-  void completed(const IoBatch* batch, bool) override {
+  void completed(const IoBatch* batch, Told) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     wake(batch);
   }

@@ -90,19 +90,20 @@ std::uint64_t UnwrittenRanges::begin_flush() const {
   return writes_;
 }
 
-void UnwrittenRanges::end_flush(std::uint64_t ticket, bool success) {
+void UnwrittenRanges::complete_flush(std::uint64_t ticket) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto later = std::find_if(pending_.begin(), pending_.end(),
                                   [&](const Pending& one) { return one.since > ticket; });
-  if (!success) {
-    // A write that follows finds the range written, in memory only, and brings nothing to the next
-    // flush that would make it so on the disk.
-    flush_failed_ = true;
-    pending_.clear();
-    return;
-  }
   for (auto one = pending_.begin(); one != later; ++one) remove_locked(one->range);
   pending_.erase(pending_.begin(), later);
+}
+
+void UnwrittenRanges::fail_flush() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // A write that follows finds the range written, in memory only, and brings nothing to the next
+  // flush that would make it so on the disk.
+  flush_failed_ = true;
+  pending_.clear();
 }
 
 std::vector<FileRange> UnwrittenRanges::ranges() const {

@@ -36,9 +36,11 @@ class UnwrittenRanges {
   void written(FileRange range);
   // Another write to it has succeeded: the next flush of the file makes it written.
   void written_in_cache(FileRange range);
-  // A flush of the file is being submitted; the ticket is for end_flush().
+  // A flush of the file is being submitted; the ticket is for complete_flush().
   std::uint64_t begin_flush() const;
-  void end_flush(std::uint64_t ticket, bool success);
+  // How it has ended: one of the two.
+  void complete_flush(std::uint64_t ticket);
+  void fail_flush();
 
   std::vector<FileRange> ranges() const;  // sorted, none touch
 

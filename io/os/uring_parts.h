@@ -93,7 +93,7 @@ class UringQueue final : public FileQueue {
   // A lone read by a ring of its own, where one is free.
   bool run_requests_for(IoBatch& batch, Nanos limit) override;
   void give_up_requests(Device& device) override;
-  void completed(const IoBatch* batch, bool callback) override;
+  void completed(const IoBatch* batch, Told told) override;
 
  private:
   // One request that the kernel has or is about to get. Its index is the completion's user data.

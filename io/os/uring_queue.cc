@@ -246,10 +246,10 @@ void UringQueue::give_up_requests(Device& device) {
   wake_reaper();
 }
 
-void UringQueue::completed(const IoBatch*, bool callback) {
+void UringQueue::completed(const IoBatch*, Told told) {
   {
     const std::lock_guard<std::mutex> lock(reap_mutex_);
-    if (callback) {
+    if (told == Told::kCallback) {
       --callbacks_;
     } else {
       wake_complete_waiters();

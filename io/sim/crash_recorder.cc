@@ -53,9 +53,12 @@ OpId CrashRecorder::submit_flush(DiskIndex disk) {
   return op;
 }
 
-void CrashRecorder::complete_flush(OpId op, bool success) {
-  const auto kind = success ? Event::Kind::kCompleteFlush : Event::Kind::kFailFlush;
-  events_.push_back({kind, disk_of_op_[op], op, 0, 0, nullptr, {}});
+void CrashRecorder::complete_flush(OpId op) {
+  events_.push_back({Event::Kind::kCompleteFlush, disk_of_op_[op], op, 0, 0, nullptr, {}});
+}
+
+void CrashRecorder::fail_flush(OpId op) {
+  events_.push_back({Event::Kind::kFailFlush, disk_of_op_[op], op, 0, 0, nullptr, {}});
 }
 
 void CrashRecorder::resize(DiskIndex disk, std::uint64_t new_size) {
@@ -70,6 +73,6 @@ void CrashRecorder::record_write(DiskIndex disk, std::uint64_t offset, ByteView 
   complete_write(submit_write(disk, offset, bytes.size(), std::move(copy), mode));
 }
 
-void CrashRecorder::record_sync(DiskIndex disk) { complete_flush(submit_flush(disk), true); }
+void CrashRecorder::record_sync(DiskIndex disk) { complete_flush(submit_flush(disk)); }
 
 }  // namespace hexad::io

@@ -67,7 +67,8 @@ class CrashRecorder {
   void complete_write(OpId op);
   void drop_write(OpId op);
   OpId submit_flush(DiskIndex disk);
-  void complete_flush(OpId op, bool success);
+  void complete_flush(OpId op);
+  void fail_flush(OpId op);
   void resize(DiskIndex disk, std::uint64_t new_size);
 
   // For files beside the devices, after the call has returned: pwrite, fdatasync, ftruncate.

@@ -69,10 +69,13 @@ class Replay {
         }
         return;
       case Event::Kind::kCompleteFlush:
-      case Event::Kind::kFailFlush:
         for (const auto& [disk, covered] : flushes_.at(event.op)) {
-          caches_[disk].end_flush(covered, event.kind == Event::Kind::kCompleteFlush);
+          caches_[disk].complete_flush(covered);
         }
+        flushes_.erase(event.op);
+        return;
+      case Event::Kind::kFailFlush:
+        for (const auto& [disk, covered] : flushes_.at(event.op)) caches_[disk].fail_flush(covered);
         flushes_.erase(event.op);
         return;
     }

@@ -383,7 +383,7 @@ Status SimQueue::effect(Op& op) {
     if (op.length > 0) op.disk.cache_.drop_write(op.cache_op);
     if (op.recorded.has_value()) {
       if (op.request->op == IoOp::kFlush) {
-        recorder_->complete_flush(*op.recorded, false);
+        recorder_->fail_flush(*op.recorded);
       } else {
         recorder_->drop_write(*op.recorded);
       }
@@ -464,10 +464,13 @@ Status SimQueue::write_effect(Op& op) {
 
 Status SimQueue::flush_effect(Op& op) {
   ++op.disk.counts_.flushes;
-  const bool success = !op.has(FaultKind::kFlushError);
-  for (const auto& [disk, covered] : op.covered) disk->cache_.end_flush(covered, success);
-  if (op.recorded.has_value()) recorder_->complete_flush(*op.recorded, success);
-  if (!success) return struck_by(op.disk, op.fault->kind);
+  if (op.has(FaultKind::kFlushError)) {
+    for (const auto& [disk, covered] : op.covered) disk->cache_.fail_flush(covered);
+    if (op.recorded.has_value()) recorder_->fail_flush(*op.recorded);
+    return struck_by(op.disk, op.fault->kind);
+  }
+  for (const auto& [disk, covered] : op.covered) disk->cache_.complete_flush(covered);
+  if (op.recorded.has_value()) recorder_->complete_flush(*op.recorded);
   return {};
 }
 

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::uint64_t kSector = 512;
 
+bool is_among(const std::vector<OpId>& ops, OpId op) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
 void put_noise(CowImage& image, std::uint64_t offset, std::uint64_t length, std::uint64_t seed) {
   Rng rng(seed);
   const std::uint64_t end = std::min(offset + length, image.size());
@@ -75,18 +79,22 @@ std::vector<OpId> WriteCache::begin_flush() const {
   return covered;
 }
 
-void WriteCache::end_flush(const std::vector<OpId>& covered, bool success) {
+void WriteCache::complete_flush(const std::vector<OpId>& covered) {
   std::vector<PendingWrite> keep;  // older than what is still to come, by W1
   for (PendingWrite& write : std::exchange(pending_, {})) {
-    const bool asked = std::find(covered.begin(), covered.end(), write.op) != covered.end();
-    if (asked && success && !write.orphaned) {
+    if (is_among(covered, write.op) && !write.orphaned) {
       make_durable(write, keep);
-      continue;
+    } else {
+      keep.push_back(std::move(write));
     }
-    if (asked) write.orphaned = true;  // W3
-    keep.push_back(std::move(write));
   }
   pending_ = std::move(keep);
+}
+
+void WriteCache::fail_flush(const std::vector<OpId>& covered) {
+  for (PendingWrite& write : pending_) {
+    if (is_among(covered, write.op)) write.orphaned = true;  // W3
+  }
 }
 
 // Crash states and snapshots may still look at the image as it was.

@@ -83,7 +83,9 @@ class WriteCache {
   void drop_write(OpId op);
   // Completed writes that a flush submitted now covers.
   std::vector<OpId> begin_flush() const;
-  void end_flush(const std::vector<OpId>& covered, bool success);
+  // How it has ended: one of the two.
+  void complete_flush(const std::vector<OpId>& covered);
+  void fail_flush(const std::vector<OpId>& covered);
 
   // Changes durable bytes, as a fault of the medium does.
   void damage(std::uint64_t offset, ByteView bytes);

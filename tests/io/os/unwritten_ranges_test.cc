@@ -34,11 +34,11 @@ TEST_CASE("unwritten_ranges: a plain write counts after a flush that began behin
   set.add({0, 100});
   const std::uint64_t early = set.begin_flush();
   set.written_in_cache({0, 10});
-  set.end_flush(early, true);
+  set.complete_flush(early);
   REQUIRE(set.touches({0, 10}));
   const std::uint64_t covering = set.begin_flush();
   set.written_in_cache({20, 10});  // in flight when that flush began
-  set.end_flush(covering, true);
+  set.complete_flush(covering);
   REQUIRE(set.ranges() == Ranges{{10, 90}});
 }
 
@@ -46,11 +46,11 @@ TEST_CASE("unwritten_ranges: what a failed flush should have covered stays, for 
   UnwrittenRanges set;
   set.add({0, 100});
   set.written_in_cache({0, 100});
-  set.end_flush(set.begin_flush(), false);
-  set.end_flush(set.begin_flush(), true);
+  set.fail_flush();
+  set.complete_flush(set.begin_flush());
   REQUIRE(set.ranges() == Ranges{{0, 100}});
   set.written_in_cache({0, 100});
-  set.end_flush(set.begin_flush(), true);
+  set.complete_flush(set.begin_flush());
   REQUIRE(set.ranges() == Ranges{{0, 100}});
   set.written({0, 100});
   REQUIRE(set.ranges().empty());
@@ -62,7 +62,7 @@ TEST_CASE("unwritten_ranges: a hole punched while a flush is under way stays a h
   set.written_in_cache({0, 100});
   const std::uint64_t ticket = set.begin_flush();
   set.add({40, 20});
-  set.end_flush(ticket, true);
+  set.complete_flush(ticket);
   REQUIRE(set.ranges() == Ranges{{40, 20}});
 }
 
@@ -111,7 +111,11 @@ TEST_CASE("unwritten_ranges: random operations agree with a model of single byte
         default:
           if (flush.has_value()) {
             const bool success = rng.chance(3, 4);
-            set.end_flush(flush->ticket, success);
+            if (success) {
+              set.complete_flush(flush->ticket);
+            } else {
+              set.fail_flush();
+            }
             for (std::uint64_t i = 0; i < kSize; ++i) {
               if (success && cached[i] > 0 && cached[i] <= flush->writes) model[i] = false;
               if (!success || cached[i] <= flush->writes) cached[i] = 0;

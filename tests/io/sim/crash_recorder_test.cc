@@ -84,9 +84,9 @@ TEST_CASE("crash_recorder: events keep their order and everything they were told
   recorder.complete_write(zeros);
   recorder.drop_write(first);
   const OpId flush = recorder.submit_flush(1);
-  recorder.complete_flush(flush, true);
+  recorder.complete_flush(flush);
   const OpId failed = recorder.submit_flush(0);
-  recorder.complete_flush(failed, false);
+  recorder.fail_flush(failed);
   recorder.resize(1, 128_KiB);
   REQUIRE(recorder.position() == 9);
   const auto& events = recorder.events();

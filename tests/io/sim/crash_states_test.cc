@@ -241,7 +241,7 @@ TEST_CASE("crash_states: failed flushes and dropped writes are told apart from l
   const auto data = std::make_shared<const Bytes>(filled(512, 1));
   recorder.drop_write(recorder.submit_write(0, 0, 512, data, WriteMode::kCached));
   recorder.record_write(0, 512, filled(512, 2));
-  recorder.complete_flush(recorder.submit_flush(0), false);
+  recorder.fail_flush(recorder.submit_flush(0));
   recorder.record_sync(0);
   CrashOptions options = plain();
   options.from = recorder.position();

@@ -51,10 +51,10 @@ TEST_CASE("write_cache: a completed write is pending until a flush submitted aft
   it.cache.submit_write(1, 0, 512, filled(512, 1), WriteMode::kCached);
   const auto too_early = it.cache.begin_flush();
   it.cache.complete_write(1);
-  it.cache.end_flush(too_early, true);
+  it.cache.complete_flush(too_early);
   REQUIRE(it.durable_at(0) == 0);
   REQUIRE(it.cache.pending().size() == 1);
-  it.cache.end_flush(it.cache.begin_flush(), true);
+  it.cache.complete_flush(it.cache.begin_flush());
   REQUIRE(it.durable_at(0) == 1);
   REQUIRE(it.cache.pending().empty());
 }
@@ -98,15 +98,15 @@ TEST_CASE("write_cache: W2 an older pending write gives up what a newer one made
 TEST_CASE("write_cache: W3 what a failed flush should have covered is never covered again") {
   Cache it;
   it.write(1, 0, 512, 1);
-  it.cache.end_flush(it.cache.begin_flush(), false);
+  it.cache.fail_flush(it.cache.begin_flush());
   it.write(2, 1024, 512, 2);
-  it.cache.end_flush(it.cache.begin_flush(), true);
+  it.cache.complete_flush(it.cache.begin_flush());
   REQUIRE(it.durable_at(0) == 0);
   REQUIRE(it.durable_at(1024) == 2);
   REQUIRE(it.cache.pending().size() == 1);
   REQUIRE(Cache::at(it.crash({1}), 0) == 1);
   it.write(3, 0, 512, 3);
-  it.cache.end_flush(it.cache.begin_flush(), true);
+  it.cache.complete_flush(it.cache.begin_flush());
   REQUIRE(it.cache.pending().empty());
   REQUIRE(it.durable_at(0) == 3);
 }
@@ -151,7 +151,7 @@ TEST_CASE("write_cache: a change of size is pending like a write") {
   REQUIRE(it.crash({}).size() == 4096);
   REQUIRE(it.crash({1}).size() == 8192);
   REQUIRE(it.crash({2}).size() == 4608);
-  it.cache.end_flush(it.cache.begin_flush(), true);
+  it.cache.complete_flush(it.cache.begin_flush());
   REQUIRE(it.cache.durable()->size() == 8192);
   REQUIRE(it.durable_at(4096) == 2);
 }
@@ -207,7 +207,11 @@ TEST_CASE("write_cache: agrees with a model of sector versions under random oper
         flushing = true;
       } else if (flushing) {
         const bool success = rng.chance(3, 4);
-        it.cache.end_flush(flush, success);
+        if (success) {
+          it.cache.complete_flush(flush);
+        } else {
+          it.cache.fail_flush(flush);
+        }
         for (auto& versions : model) {
           for (Version& version : versions) {
             if (std::count(flush.begin(), flush.end(), version.op) == 0) continue;
