@@ -232,7 +232,8 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
   };
   Result<ManifestRun> run = write(writing, [&](kv::RunWriter& into) {
     // Tombstones are for older runs.
-    return kv::merge_runs(plan.readers, plan.oldest, into, between, inherit);
+    const auto tombstones = plan.oldest ? kv::Tombstones::kDropped : kv::Tombstones::kKept;
+    return kv::merge_runs(plan.readers, tombstones, into, between, inherit);
   });
   if (!run.ok()) {
     cache_.end_run(serial);

@@ -212,7 +212,8 @@ bool LongCursor::inside(const Level& level) const {
 
 // Goes on from wherever the innermost cursor stands to the nearest value in the direction of
 // travel: up where a segment has ended, down where there is a marker.
-Status LongCursor::settle(bool forward) {
+Status LongCursor::settle(Way way) {
+  const bool forward = way == Way::kForward;
   valid_ = false;
   for (;;) {
     Level& level = levels_.back();
@@ -264,11 +265,11 @@ Status LongCursor::seek(std::string_view wanted) {
     const std::string_view rest = std::string_view(key).substr(level.depth);
     if (rest.size() <= kInlineKey) {
       HEXAD_TRY(level.cursor->seek(level.prefix + std::string(rest)));
-      return settle(true);
+      return settle(Way::kForward);
     }
     const std::string marker = level.prefix + std::string(rest.substr(0, kInlineKey)) + '\0';
     HEXAD_TRY(level.cursor->seek(marker));
-    if (!level.cursor->valid() || level.cursor->key() != marker) return settle(true);
+    if (!level.cursor->valid() || level.cursor->key() != marker) return settle(Way::kForward);
     key_.assign(key.substr(0, level.depth + kInlineKey));
     HEXAD_TRY_ASSIGN(const std::uint64_t segment,
                      decode_long_marker(key_ + '\0', level.cursor->value()));
@@ -289,19 +290,19 @@ Status LongCursor::seek_to_last() {
   if (levels_.empty()) HEXAD_TRY(push(0, 0));
   levels_.resize(1);
   HEXAD_TRY(levels_.back().cursor->seek_to_last());
-  return settle(false);
+  return settle(Way::kBackward);
 }
 
 Status LongCursor::next() {
   HEXAD_ASSERT(valid_);
   HEXAD_TRY(levels_.back().cursor->next());
-  return settle(true);
+  return settle(Way::kForward);
 }
 
 Status LongCursor::prev() {
   HEXAD_ASSERT(valid_);
   HEXAD_TRY(levels_.back().cursor->prev());
-  return settle(false);
+  return settle(Way::kBackward);
 }
 
 // Many at once where no segment is open, as nearly everywhere; a marker, damage and the end are
@@ -323,7 +324,7 @@ Result<std::size_t> LongCursor::advance(Way way, std::span<KeyValue> into) {
       return sound;
     }
     if (passed > 1) HEXAD_TRY(top.seek(into[0].key));
-    HEXAD_TRY(settle(forward));
+    HEXAD_TRY(settle(way));
   }
   if (!valid_) return std::size_t{0};
   into[0] = {key(), value()};

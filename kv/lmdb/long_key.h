@@ -105,7 +105,7 @@ class LongCursor {
     std::size_t depth = 0;  // bytes of the logical key that lie above this level
   };
   Status push(std::uint64_t segment, std::size_t depth);
-  Status settle(bool forward);
+  Status settle(Way way);
   bool inside(const Level& level) const;
 
   ShortKeyStore& store_;

@@ -94,18 +94,18 @@ std::string_view Memtable::Iterator::key() const { return entry_->key(); }
 Lsn Memtable::Iterator::lsn() const { return version_->lsn; }
 std::optional<std::string_view> Memtable::Iterator::value() const { return version_->value(); }
 
-void Memtable::Iterator::settle(const MemtableEntry* entry, bool forward) {
+void Memtable::Iterator::settle(const MemtableEntry* entry, Way way) {
   version_ = nullptr;
   while (entry != nullptr) {
     version_ = newest_at(*entry, at_);
     if (version_ != nullptr) break;
-    entry = forward ? entry->next : entry->previous;
+    entry = way == Way::kForward ? entry->next : entry->previous;
   }
   entry_ = entry;
 }
 
-void Memtable::Iterator::next() { settle(entry_->next, true); }
-void Memtable::Iterator::prev() { settle(entry_->previous, false); }
+void Memtable::Iterator::next() { settle(entry_->next, Way::kForward); }
+void Memtable::Iterator::prev() { settle(entry_->previous, Way::kBackward); }
 
 std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
   HEXAD_ASSERT(valid() && !into.empty());
@@ -115,7 +115,7 @@ std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
   if (into.size() < kFew) {
     while (count < into.size() && valid()) {
       into[count++] = {key(), value()};
-      settle(forward ? entry_->next : entry_->previous, forward);
+      settle(forward ? entry_->next : entry_->previous, way);
     }
     return count;
   }
@@ -137,7 +137,7 @@ std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
     into[count++] = {entry.key(), version->value()};
   }
   const MemtableEntry& last = *nth(run.size() - 1);
-  settle(forward ? last.next : last.previous, forward);
+  settle(forward ? last.next : last.previous, way);
   return count;
 }
 
@@ -148,15 +148,15 @@ bool Memtable::Iterator::older() {
 }
 
 void Memtable::Iterator::seek(std::string_view key) {
-  settle(table_->tree_->at_or_after(key), true);
+  settle(table_->tree_->at_or_after(key), Way::kForward);
 }
 
 void Memtable::Iterator::seek_before(std::string_view key) {
   const MemtableEntry* const after = table_->tree_->at_or_after(key);
-  settle(after == nullptr ? table_->tree_->last() : after->previous, false);
+  settle(after == nullptr ? table_->tree_->last() : after->previous, Way::kBackward);
 }
 
-void Memtable::Iterator::seek_to_first() { settle(table_->tree_->first(), true); }
-void Memtable::Iterator::seek_to_last() { settle(table_->tree_->last(), false); }
+void Memtable::Iterator::seek_to_first() { settle(table_->tree_->first(), Way::kForward); }
+void Memtable::Iterator::seek_to_last() { settle(table_->tree_->last(), Way::kBackward); }
 
 }  // namespace hexad::kv

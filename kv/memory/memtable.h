@@ -80,7 +80,7 @@ class Memtable {
    private:
     friend class Memtable;
     Iterator(const Memtable& table, Lsn at) : table_(&table), at_(at) {}
-    void settle(const MemtableEntry* entry, bool forward);
+    void settle(const MemtableEntry* entry, Way way);
 
     const Memtable* table_;
     Lsn at_;

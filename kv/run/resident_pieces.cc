@@ -341,11 +341,15 @@ void ResidentPieces::drop(const RunPieceKey& key) {
   note_error("a block that does not match the checksum that its run has for it");
 }
 
-void ResidentPieces::offer(const RunPieceKey& key, ByteView stored) { put(key, stored, true); }
+void ResidentPieces::offer(const RunPieceKey& key, ByteView stored) {
+  put(key, stored, Reason::kOffered);
+}
 
-void ResidentPieces::inherit(const RunPieceKey& key, ByteView stored) { put(key, stored, false); }
+void ResidentPieces::inherit(const RunPieceKey& key, ByteView stored) {
+  put(key, stored, Reason::kInherited);
+}
 
-void ResidentPieces::put(const RunPieceKey& key, ByteView stored, bool offered) {
+void ResidentPieces::put(const RunPieceKey& key, ByteView stored, Reason reason) {
   if (stored.empty() || stored.size() > kLargestPiece) return;
   std::shared_ptr<File> to_write;
   Numbers fresh;
@@ -364,7 +368,7 @@ void ResidentPieces::put(const RunPieceKey& key, ByteView stored, bool offered) 
     if (place == nullptr && !make_entry_free()) return;
     // Once round: all room has been had.
     const bool had = (file_->number + 1) * file_->segment > file_->size;
-    if (offered && had && place == nullptr) {
+    if (reason == Reason::kOffered && had && place == nullptr) {
       file_->table.put(known, ResidentPlace::of(0, 0));
       return;
     }

@@ -128,7 +128,8 @@ class ResidentPieces {
   void stop(std::string problem);
 
   Result<std::unique_ptr<io::Device>> make_file(std::uint64_t bytes);
-  void put(const RunPieceKey& key, ByteView stored, bool offered);
+  enum class Reason : std::uint8_t { kOffered, kInherited };
+  void put(const RunPieceKey& key, ByteView stored, Reason reason);
   void write_segment(const std::shared_ptr<File>& file);
   void written(File& file, const Status& status);
 

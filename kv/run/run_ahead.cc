@@ -22,7 +22,7 @@ const Part* RunAhead::find(const RunSource& source, RunPieceKind kind,
 }
 
 // As RunReader::get().
-RunAhead::Met RunAhead::look_up(const RunSource& source, std::string_view key, bool may_go_on) {
+RunAhead::Met RunAhead::look_up(const RunSource& source, std::string_view key, Until until) {
   const RunFooter& footer = source.footer();
   if (footer.levels == 0) return Met::kNothing;
   RunChild child = footer.root;
@@ -31,7 +31,7 @@ RunAhead::Met RunAhead::look_up(const RunSource& source, std::string_view key, b
       const auto* filter = find<RunFilter>(source, RunPieceKind::kFilter, *child.filter);
       if (filter == nullptr) return Met::kMissingAbove;
       if (!filter->may_contain(key)) return Met::kNothing;
-      if (!may_go_on) return Met::kMissingData;
+      if (until == Until::kFilter) return Met::kMissingData;
     }
     const RunBlockAddress address = child.block;
     const auto* index = find<RunBlock>(source, RunPieceKind::kIndex, address);
@@ -59,7 +59,7 @@ void RunAhead::get(std::span<const std::string_view> keys) {
       std::erase_if(open, [this](std::string_view key) {
         bool all_known = true;
         for (const std::shared_ptr<RunReader>& run : runs_) {
-          const Met met = look_up(run->source(), key, all_known);
+          const Met met = look_up(run->source(), key, all_known ? Until::kData : Until::kFilter);
           if (met == Met::kMissingAbove || met == Met::kMissingData) all_known = false;
           if (met == Met::kMissingData || met == Met::kKey) break;
         }

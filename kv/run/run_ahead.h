@@ -47,8 +47,9 @@ class RunAhead {
   };
   enum class Met : std::uint8_t { kNothing, kKey, kMissingAbove, kMissingData };
 
-  // `may_go_on`: beyond a filter that knows the key.
-  Met look_up(const RunSource& source, std::string_view key, bool may_go_on);
+  // kFilter: not beyond one that knows the key.
+  enum class Until : std::uint8_t { kFilter, kData };
+  Met look_up(const RunSource& source, std::string_view key, Until until);
   template <typename Choose>
   void descend(const Choose& choose);
   template <typename Part>

@@ -34,14 +34,16 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
 
 namespace {
 
-Status merge_all(RunMergeCursor& cursor, bool drop_tombstones, RunWriter& into,
+Status merge_all(RunMergeCursor& cursor, Tombstones tombstones, RunWriter& into,
                  const std::function<Status()>& between) {
   constexpr std::uint64_t kBetween = 256;  // entries
   HEXAD_TRY(cursor.seek_to_first());
   for (std::uint64_t entry = 0; cursor.valid(); ++entry) {
     if (between && entry % kBetween == 0) HEXAD_TRY(between());
     const std::optional<std::string_view> value = cursor.value();
-    if (value.has_value() || !drop_tombstones) HEXAD_TRY(into.add(cursor.key(), value));
+    if (value.has_value() || tombstones == Tombstones::kKept) {
+      HEXAD_TRY(into.add(cursor.key(), value));
+    }
     HEXAD_TRY(cursor.next());
   }
   return {};
@@ -57,11 +59,11 @@ struct Heritage {
 
 }  // namespace
 
-Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
+Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, Tombstones tombstones,
                   RunWriter& into, const std::function<Status()>& between,
                   const InheritPiece& inherit) {
   RunMergeCursor cursor(newest_first, RunCaching::kPast);
-  if (!inherit) return merge_all(cursor, drop_tombstones, into, between);
+  if (!inherit) return merge_all(cursor, tombstones, into, between);
   const auto heritage = std::make_shared<Heritage>(Heritage{inherit, &cursor});
   into.set_watcher([heritage](RunPieceKind kind, const RunBlockAddress& address, ByteView stored) {
     Heritage& of = *heritage;
@@ -71,7 +73,7 @@ Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool
     }
     if (kind == RunPieceKind::kData ? of.last : of.any) of.inherit(kind, address.offset, stored);
   });
-  Status merged = merge_all(cursor, drop_tombstones, into, between);
+  Status merged = merge_all(cursor, tombstones, into, between);
   heritage->from = nullptr;
   return merged;
 }

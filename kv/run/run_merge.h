@@ -52,15 +52,18 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
 // A piece of a run that is being written, which should be on a faster device when the run is there.
 using InheritPiece = std::function<void(RunPieceKind, std::uint64_t offset, ByteView stored)>;
 
-// Adds to `into` what the runs together say; finish() is the caller's. `drop_tombstones`: only when
-// there is no older run that they hide something of. `between` is called every some hundred
-// entries, and may take its time; its error ends the merge. Memory: that of a cursor for each run
-// and of the writer. Errors: that, and those of reading and writing; `into` is of no use then.
+enum class Tombstones : std::uint8_t { kKept, kDropped };
+
+// Adds to `into` what the runs together say; finish() is the caller's. Tombstones are dropped
+// only when there is no older run that they hide something of. `between` is called every some
+// hundred entries, and may take its time; its error ends the merge. Memory: that of a cursor for
+// each run and of the writer. Errors: that, and those of reading and writing; `into` is of no use
+// then.
 //
 // `inherit`: is told of each block of data that is complete while the merge stands on an entry from
 // a block of which there is a copy, and from the first of these on of filters and the index. So
 // where look-ups found copies they go on to. It is called until `into` is finished.
-Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
+Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, Tombstones tombstones,
                   RunWriter& into, const std::function<Status()>& between = {},
                   const InheritPiece& inherit = {});
 

@@ -136,8 +136,10 @@ class MergedRuns {
     WrittenRun run;
     kv::RunWriter writer(*run.file, run_store(), end[-1]->info().first_lsn,
                          from[0]->info().last_lsn);
-    REQUIRE(
-        kv::merge_runs(std::span(runs_).subspan(first, count), end == runs_.end(), writer).ok());
+    REQUIRE(kv::merge_runs(std::span(runs_).subspan(first, count),
+                           end == runs_.end() ? kv::Tombstones::kDropped : kv::Tombstones::kKept,
+                           writer)
+                .ok());
     run.info = writer.finish().value();
     *from = run.open(cache_);
     runs_.erase(from + 1, end);

@@ -130,7 +130,7 @@ TEST_CASE("fast index: an older one than the runs remember is not used") {
   f.make(1);
   kv::testing::WrittenRun merged;
   kv::RunWriter writer(*merged.file, kv::testing::run_store(), 0, 20);
-  REQUIRE(kv::merge_runs(f.runs, true, writer).ok());
+  REQUIRE(kv::merge_runs(f.runs, kv::Tombstones::kDropped, writer).ok());
   merged.info = writer.finish().value();
   f.runs = {merged.open()};
   const FastIndex fast = f.open();

@@ -95,7 +95,7 @@ TEST_CASE("index rebuild: follows what was written meanwhile, merged or not") {
     REQUIRE(rebuild.follow(*f.set(1)).value());
     kv::testing::WrittenRun merged;
     kv::RunWriter writer(*merged.file, kv::testing::run_store(), 10, 40);
-    REQUIRE(kv::merge_runs(std::span(f.runs).first(3), false, writer).ok());
+    REQUIRE(kv::merge_runs(std::span(f.runs).first(3), kv::Tombstones::kKept, writer).ok());
     merged.info = writer.finish().value();
     const kv::RunSet now({merged.open(), f.runs[3]}, 40, 7);
     CHECK(rebuild.follow(now).value());
@@ -112,7 +112,7 @@ TEST_CASE("index rebuild: runs that have forgotten what was deleted are not foll
   }
   kv::testing::WrittenRun merged;
   kv::RunWriter writer(*merged.file, kv::testing::run_store(), 0, 30);
-  REQUIRE(kv::merge_runs(f.runs, true, writer).ok());
+  REQUIRE(kv::merge_runs(f.runs, kv::Tombstones::kDropped, writer).ok());
   merged.info = writer.finish().value();
   const kv::RunSet now({merged.open()}, 30, 7);
   CHECK_FALSE(rebuild.follow(now).value());

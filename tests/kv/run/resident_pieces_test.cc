@@ -427,7 +427,7 @@ TEST_CASE("resident pieces: a merged run has copies where those that it is made 
   const auto inherit = [&](RunPieceKind kind, std::uint64_t offset, ByteView stored) {
     w.cache.inherit_stored({kind, serial, offset}, stored);
   };
-  REQUIRE(merge_runs(inputs, true, writer, {}, inherit).ok());
+  REQUIRE(merge_runs(inputs, Tombstones::kDropped, writer, {}, inherit).ok());
   merged.info = writer.finish().value();
   auto reader = RunReader::open(merged.file, run_store(), merged.info, w.cache, serial).value();
   const std::uint64_t reads = merged.file->reads;

@@ -144,7 +144,8 @@ TEST_CASE("run_merge: what is merged says what the runs said, with and without t
       if (drop) std::erase_if(model, [](const auto& entry) { return !entry.second.has_value(); });
       WrittenRun merged;
       RunWriter writer(*merged.file, run_store(), 0, count);
-      REQUIRE(merge_runs(layers.runs, drop, writer).ok());
+      REQUIRE(
+          merge_runs(layers.runs, drop ? Tombstones::kDropped : Tombstones::kKept, writer).ok());
       merged.info = writer.finish().value();
       const auto reader = merged.open();
       REQUIRE(run_difference(*reader, model) == "");
@@ -165,12 +166,12 @@ TEST_CASE("run_merge: an input or an output that fails ends it") {
   {
     RunWriter writer(*out.file, run_store(), 0, 1);
     run.file->fails = true;
-    REQUIRE(merge_runs(runs, false, writer).error().code == ErrorCode::kIo);
+    REQUIRE(merge_runs(runs, Tombstones::kKept, writer).error().code == ErrorCode::kIo);
     run.file->fails = false;
   }
   RunWriter writer(*out.file, run_store(), 0, 1);
   out.file->fails = true;
-  REQUIRE(merge_runs(runs, false, writer).error().code == ErrorCode::kIo);
+  REQUIRE(merge_runs(runs, Tombstones::kKept, writer).error().code == ErrorCode::kIo);
   REQUIRE(writer.finish().error().code == ErrorCode::kIo);
 }
 

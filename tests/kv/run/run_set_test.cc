@@ -51,8 +51,8 @@ class RunSetIndex final : public Index {
     const Lsn older = last[-1]->info().first_lsn;
     WrittenRun merged;
     RunWriter writer(*merged.file, run_store(), older, (*first)->info().last_lsn);
-    HEXAD_TRY(
-        merge_runs(std::span(runs).subspan(plan.first, plan.count), last == runs.end(), writer));
+    HEXAD_TRY(merge_runs(std::span(runs).subspan(plan.first, plan.count),
+                         last == runs.end() ? Tombstones::kDropped : Tombstones::kKept, writer));
     HEXAD_TRY_ASSIGN(merged.info, writer.finish());
     *first = merged.open();
     runs.erase(first + 1, last);
