@@ -33,7 +33,9 @@ Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByte
   HEXAD_TRY_ASSIGN(Cells cells, read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
                                            ec::ShardSet::first(shape_.cells()), Wait::kBounded));
   const Status rebuilt = rebuild(blob.where, blob.cell_sums, cells);
-  if (!rebuilt.ok()) return lost(blob, rebuilt.error(), !cells.silent.empty());
+  if (!rebuilt.ok()) {
+    return cells.silent.empty() ? lost(blob, rebuilt.error()) : rebuilt.error();
+  }
   HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
                    ec::map_range(shape_.k(), blob.cell_bytes, offset, out.size()));
   for (const ec::CellPiece& piece : pieces) {
@@ -134,13 +136,12 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
                 std::to_string(shape_.k()) + " good ones are needed"
           : "no " + std::to_string(shape_.k()) + " of the " + std::to_string(good.size()) +
                 " others that can be read give it back: some are damaged, too";
-  return lost(blob,
-              Error{ErrorCode::kUnavailable,
-                    describe(blob.where) + ": cell " + std::to_string(blob.cell) +
-                        (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
-                        others + (why.empty() ? "" : " (" + why + ")"),
-                    advice(silent || count_away(places) > 0, true)},
-              silent);
+  Error error{ErrorCode::kUnavailable,
+              describe(blob.where) + ": cell " + std::to_string(blob.cell) +
+                  (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
+                  others + (why.empty() ? "" : " (" + why + ")"),
+              advice(silent || count_away(places) > 0 ? TooFew::kAway : TooFew::kDamaged)};
+  return silent ? error : lost(blob, std::move(error));
 }
 
 std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
@@ -284,14 +285,15 @@ Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
   const ec::ShardSet lost = wanted - cells.good;
   if (lost.empty()) return {};
   if (cells.good.size() < shape_.k()) {
+    const bool away_would_do = cells.good.size() + count_away(cells.places) >= shape_.k();
+    const TooFew damaged = shape_.m() > 0 ? TooFew::kDamaged : TooFew::kDamagedWithoutParity;
     std::string why;
     for (const std::string& problem : cells.problems) why += (why.empty() ? "" : "; ") + problem;
-    return Error{
-        ErrorCode::kUnavailable,
-        describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
-            std::to_string(shape_.cells()) + " cells are good and " + std::to_string(shape_.k()) +
-            " are needed (" + why + ")",
-        advice(cells.good.size() + count_away(cells.places) >= shape_.k(), shape_.m() > 0)};
+    return Error{ErrorCode::kUnavailable,
+                 describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
+                     std::to_string(shape_.cells()) + " cells are good and " +
+                     std::to_string(shape_.k()) + " are needed (" + why + ")",
+                 advice(away_would_do ? TooFew::kAway : damaged)};
   }
   std::vector<MutByteView> shards;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));

@@ -227,7 +227,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
       compressor_.decompress(blob.frames, job.range.offset, job.packed, job.range.out);
   if (unpacked.ok() || blob.placement == Placement::kLog) return unpacked;
   if (unpacked.error().code != ErrorCode::kCorruption) return unpacked;
-  return lost(blob, unpacked.error(), false);
+  return lost(blob, unpacked.error());
 }
 
 Status BlobReader::note_again(Job& job, const Status& again) {
@@ -292,14 +292,13 @@ Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
     }
   }
   if (why.empty()) add("a device that holds a cell of it did not answer in time");
-  return lost(blob,
-              Error{ErrorCode::kUnavailable, describe(blob.where) + ": " + why,
-                    advice(job.silent || away, false)},
-              job.silent);
+  Error error{ErrorCode::kUnavailable, describe(blob.where) + ": " + why,
+              advice(job.silent || away ? TooFew::kAway : TooFew::kDamagedWithoutParity)};
+  return job.silent ? error : lost(blob, std::move(error));
 }
 
-Error BlobReader::lost(const Blob& blob, Error error, bool silent) const {
-  if (!silent && on_lost_) on_lost_(blob, error);
+Error BlobReader::lost(const Blob& blob, Error error) const {
+  if (on_lost_) on_lost_(blob, error);
   return error;
 }
 

@@ -160,8 +160,9 @@ class BlobReader {
   bool is_bad(const io::IoRequest& read, ByteView cell, std::uint64_t sum) const;
   // Why the job has not what it wants, without parity.
   Status not_there(const Job& job, const io::IoBatch& batch) const;
-  // Returns the error. `silent`: some device has not answered, so that it says nothing for good.
-  Error lost(const Blob& blob, Error error, bool silent) const;
+  // Notes that the blob is lost, and returns the error: where all devices have answered. What is
+  // said while one is silent says nothing for good.
+  Error lost(const Blob& blob, Error error) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   // Of a packed blob's stripe, with the blob as witness: all cells, when they can be known, and

@@ -14,17 +14,19 @@ std::string not_answered(io::Device& device) {
 
 Error mismatch() { return Error{ErrorCode::kCorruption, "does not match its checksum", ""}; }
 
-std::string advice(bool devices_may_help, bool parity) {
-  if (!parity && !devices_may_help) {
-    return "The devices are said to be redundant themselves, so the pool has no parity: see to the "
-           "device, and store the object again from a copy. hexad fsck POOL --deep names all that "
-           "is "
-           "damaged.";
+std::string advice(TooFew why) {
+  switch (why) {
+    case TooFew::kAway:
+      return "Attach the missing devices and open the store again.";
+    case TooFew::kDamaged:
+      return "More cells are damaged than parity gives back: store the object again from a copy. "
+             "hexad fsck POOL --deep names all that is damaged.";
+    case TooFew::kDamagedWithoutParity:
+      break;
   }
-  return devices_may_help
-             ? "Attach the missing devices and open the store again."
-             : "More cells are damaged than parity gives back: store the object again from a copy. "
-               "hexad fsck POOL --deep names all that is damaged.";
+  return "The devices are said to be redundant themselves, so the pool has no parity: see to the "
+         "device, and store the object again from a copy. hexad fsck POOL --deep names all that is "
+         "damaged.";
 }
 
 }  // namespace hexad::core
