@@ -252,7 +252,7 @@ Status FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack)
     report.torn_cells += checked->bad.size();
   } else if (!verdict.whole || !checked->bad.empty()) {
     const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
-    find(describe(where), checked->problems, repaired);
+    find(Finding{describe(where), checked->problems, repaired});
   }
   if (verdict.footer.has_value()) {
     check_footer(*verdict.footer, pack);
@@ -342,14 +342,19 @@ void FsckCheck::check_leaks() {
 
 // F6.
 Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
-  HEXAD_TRY_ASSIGN(const CheckedStripe checked, stripe_check_.check(blob, options_.repair));
+  using BadCells = StripeCheck::BadCells;
+  HEXAD_TRY_ASSIGN(
+      const CheckedStripe checked,
+      stripe_check_.check(blob, options_.repair ? BadCells::kRebuilt : BadCells::kLeft));
   report.bytes_checked += checked.checked;
   for (const DeviceId device : checked.silent) ++silent[device];
   if (torn_.explain(blob.where, checked.bad)) {
     report.torn_cells += checked.bad.size();
     return {};
   }
-  for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
+  for (const std::string& problem : checked.problems) {
+    find(Finding{owner, problem, checked.repaired});
+  }
   // What could not be put right is read as a user would, whose reads note damage, and heal what
   // they can; those of pack stripes are read in check_tenants().
   if (options_.repair && !checked.problems.empty() && !checked.repaired) {

@@ -66,8 +66,9 @@ class FsckCheck {
   // Devices that do not answer; deep: how many cells on them were not looked at for that.
   std::map<DeviceId, std::uint64_t> silent;
 
-  void find(std::string subject, std::string problem, bool repaired = false) {
-    report.findings.push_back({std::move(subject), std::move(problem), repaired});
+  void find(Finding finding) { report.findings.push_back(std::move(finding)); }
+  void find(std::string subject, std::string problem) {
+    find(Finding{std::move(subject), std::move(problem)});
   }
   // `key`: of the list, where it is in the metadata. Errors: our own bugs. What a device says or
   // has is a finding.

@@ -51,7 +51,7 @@ std::optional<BadLabel> judge_label(const Result<alloc::Label>& copy, const allo
 // One device, whose slots have been read.
 class HeaderCheck {
  public:
-  HeaderCheck(const Member& member, bool repair) : member_(member), repair_(repair) {}
+  HeaderCheck(const Member& member, BadHeaders bad) : member_(member), bad_(bad) {}
 
   // `bytes`: of its slots, one behind the other; `outcomes`: how each was read.
   CheckedHeaders run(std::span<const Status> outcomes, ByteView bytes) {
@@ -108,7 +108,7 @@ class HeaderCheck {
                            : "; it is not written over: see who else uses the device";
     bool mended = false;
     // What was not read may be of somebody else.
-    if (repair_ && may_mend_ && unread_.empty() && !checked_.silent) {
+    if (bad_ == BadHeaders::kMended && may_mend_ && unread_.empty() && !checked_.silent) {
       const Status written = alloc::mend_label(*member_.device, *member_.label);
       mended = written.ok();
       left = mended ? "" : "; it could not be written again: " + written.error().message;
@@ -123,7 +123,7 @@ class HeaderCheck {
   }
 
   const Member& member_;
-  const bool repair_;
+  const BadHeaders bad_;
   CheckedHeaders checked_;
   std::vector<std::string> bad_labels_;
   bool may_mend_ = true;
@@ -137,7 +137,8 @@ Finding header_finding(DeviceId device, const std::string& path, const std::stri
   return {"device " + std::to_string(device) + " (" + path + ")", problem};
 }
 
-std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& members, bool repair) {
+std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& members,
+                                          BadHeaders bad) {
   std::vector<CheckedHeaders> checked(members.size());
   std::vector<std::size_t> asked;  // indices into `members`
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -161,7 +162,7 @@ std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& memb
   const std::vector<Status> outcomes =
       io::read_round(members[asked.front()]->device->queue(), std::move(reads), buffer);
   for (std::size_t at = 0; at < asked.size(); ++at) {
-    checked[asked[at]] = HeaderCheck(*members[asked[at]], repair)
+    checked[asked[at]] = HeaderCheck(*members[asked[at]], bad)
                              .run(std::span(outcomes).subspan(at * kSlots, kSlots),
                                   ByteView(buffer).subspan(at * kSlots * alloc::kHeaderSlotSize,
                                                            kSlots * alloc::kHeaderSlotSize));

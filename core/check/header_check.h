@@ -36,13 +36,18 @@ struct CheckedHeaders {
   bool may_write_roots = true;  // every slot was looked at, and none is somebody else's
 };
 
+// What is to become of slots that are bad: they are written again only where that does no harm
+// (HD1, HD2).
+enum class BadHeaders : std::uint8_t { kLeft, kMended };
+
 // About a device, in the words that the opening uses, too.
 Finding header_finding(DeviceId device, const std::string& path, const std::string& problem);
 
 // Of members that are usable, or were when they were looked at, in their order; all at once.
-// `repair`: labels. Waits no longer than io::kSilence, but for writes. No root is written meanwhile
+// kMended: labels. Waits no longer than io::kSilence, but for writes. No root is written meanwhile
 // (Membership::mutex()). Memory: 384 KiB for each.
-std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& members, bool repair);
+std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& members,
+                                          BadHeaders bad);
 
 // Whether roots help, all of them being written to all devices (HD2).
 bool may_mend_roots(const std::vector<CheckedHeaders>& checked);

@@ -16,7 +16,7 @@ std::string join(const std::vector<std::string>& problems) {
 
 }  // namespace
 
-Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
+Result<CheckedStripe> StripeCheck::check(const Blob& blob, BadCells bad_cells) const {
   constexpr auto kBounded = BlobReader::Wait::kBounded;
   CheckedStripe checked;
   const ec::ShardSet all = ec::ShardSet::first(shape_.cells());
@@ -45,7 +45,7 @@ Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
   if (!bad.empty()) {
     checked.bad = bad;
     checked.problems.push_back(join(cells.problems));
-    if (!repair) return checked;
+    if (bad_cells == BadCells::kLeft) return checked;
     // It offers every cell to the map, which writes it back.
     const Status rebuilt = reader_.rebuild(blob.where, blob.cell_sums, cells);
     if (!rebuilt.ok()) {

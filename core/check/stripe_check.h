@@ -30,11 +30,13 @@ class StripeCheck {
   StripeCheck(const StoreShape& shape, const ec::Codec& codec, const BlobReader& reader)
       : shape_(shape), codec_(codec), reader_(reader) {}
 
+  // kRebuilt: they are written back, too, and read again.
+  enum class BadCells : std::uint8_t { kLeft, kRebuilt };
   // `blob`: private. Waits for no device longer than io::kSilence. Its units do not change hands
-  // meanwhile: the caller pins them. `repair`: bad cells are rebuilt, written back and read again.
-  // Any thread. Cost: all cells are read; one pass of checksums, and one of coding. Memory: the
-  // stripe. Errors: our own bugs. What a device says or has is a problem.
-  Result<CheckedStripe> check(const Blob& blob, bool repair) const;
+  // meanwhile: the caller pins them. Any thread. Cost: all cells are read; one pass of checksums,
+  // and one of coding. Memory: the stripe. Errors: our own bugs. What a device says or has is a
+  // problem.
+  Result<CheckedStripe> check(const Blob& blob, BadCells bad_cells) const;
 
  private:
   bool fits_block_sums(const Blob& blob, BlobReader::Cells& cells) const;

@@ -87,6 +87,7 @@
 
 namespace hexad::core {
 
+enum class BadHeaders : std::uint8_t;
 struct CheckedHeaders;
 struct PoolRoom;
 
@@ -354,13 +355,14 @@ class Engine : public InternalCommits {
   // complete.
   Status look_over(const FsckOptions& options, FsckStart& start, FsckCheck& check);
   // `go_on`: asked between two of their steps; its error ends them.
-  Status check_runs(const FsckStart& start, FsckCheck& check, bool deep,
+  Status check_runs(const FsckOptions& options, const FsckStart& start, FsckCheck& check,
                     const std::function<Status()>& go_on);
   Status check_index(FsckCheck& check, const std::function<Status()>& go_on);
-  // Labels and roots of all devices in use. `repair`: HD1 and HD2 of core/check/header_check.h.
+  // Labels and roots of all devices in use. kMended: HD1 and HD2 of core/check/header_check.h.
   // Returns how many slots were bad, labels that the opening has put right among them, of which
   // one caller is told. `find`: told of each; `note_silent`: devices that do not answer.
-  Result<std::uint64_t> look_at_headers(bool repair, const std::function<void(Finding)>& find,
+  Result<std::uint64_t> look_at_headers(BadHeaders bad_headers,
+                                        const std::function<void(Finding)>& find,
                                         const std::function<void(DeviceId)>& note_silent);
   Status write_over_bad_roots(const std::vector<const Member*>& members,
                               std::vector<CheckedHeaders>& checked);

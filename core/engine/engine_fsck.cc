@@ -114,14 +114,15 @@ Status Engine::write_over_bad_roots(const std::vector<const Member*>& members,
     for (const Member* member : members) {
       if (!parts_.members->usable(member->id)) return {};  // its handle may be gone
     }
-    now = check_headers(members, false);
+    now = check_headers(members, BadHeaders::kLeft);
   }
   for (std::size_t i = 0; i < checked.size(); ++i) settle_roots(checked[i], now[i]);
   return {};
 }
 
 // Some devices at a time, for the memory that it takes.
-Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<void(Finding)>& find,
+Result<std::uint64_t> Engine::look_at_headers(BadHeaders bad_headers,
+                                              const std::function<void(Finding)>& find,
                                               const std::function<void(DeviceId)>& note_silent) {
   constexpr std::size_t kAtOnce = 32;
   std::uint64_t bad = 0;
@@ -143,16 +144,16 @@ Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<v
     std::vector<CheckedHeaders> checked;
     if (membership_ == nullptr) {
       choose();
-      checked = check_headers(some, false);
+      checked = check_headers(some, BadHeaders::kLeft);
     } else {
       {
         HEXAD_TRY(lock_unless_silent(membership_->mutex(), kWaitsForRoot));
         const io::Lock roots(membership_->mutex(), std::adopt_lock);
         // Here: one that comes back meanwhile has another handle.
         choose();
-        checked = check_headers(some, repair);
+        checked = check_headers(some, bad_headers);
       }
-      if (repair) HEXAD_TRY(write_over_bad_roots(some, checked));
+      if (bad_headers == BadHeaders::kMended) HEXAD_TRY(write_over_bad_roots(some, checked));
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (checked[i].silent) note_silent(some[i]->id);
@@ -165,13 +166,13 @@ Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<v
 }
 
 // F9.
-Status Engine::check_runs(const FsckStart& start, FsckCheck& check, bool deep,
+Status Engine::check_runs(const FsckOptions& options, const FsckStart& start, FsckCheck& check,
                           const std::function<Status()>& go_on) {
   for (const RunCatalogue::Owned& owned : start.owned) {
     HEXAD_TRY(check.check_extents(owned.owner, owned.pieces));
     for (const alloc::Extent& stripe : owned.stripes) check.claim(owned.owner, stripe);
   }
-  if (!deep) return {};
+  if (!options.deep) return {};
   for (const RunCatalogue::HeldRun& run : start.held) {
     HEXAD_TRY(go_on());
     const Status verified = run.reader->verify();
@@ -249,7 +250,7 @@ Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck
   metadata.find_strays();
   check.find_lost_forwards();
   start.state.view.reset();  // the next snapshot of the index is another one; the pin stays (FM2)
-  HEXAD_TRY(check_runs(start, check, options.deep, go_on));
+  HEXAD_TRY(check_runs(options, start, check, go_on));
   HEXAD_TRY(check_index(check, go_on));
   check.find_wrong_owners();
   check.check_leaks();
@@ -258,7 +259,7 @@ Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck
   HEXAD_TRY_ASSIGN(
       check.report.bad_header_slots,
       look_at_headers(
-          options.repair,
+          options.repair ? BadHeaders::kMended : BadHeaders::kLeft,
           [&](Finding finding) { check.report.findings.push_back(std::move(finding)); },
           [&](DeviceId device) { check.silent[device]; }));
   for (const auto& [device, cells] : check.silent) {

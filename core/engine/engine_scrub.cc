@@ -27,6 +27,7 @@
 #include "base/checksum.h"
 #include "base/units.h"
 #include "core/blob/enough_cells.h"
+#include "core/check/header_check.h"
 #include "core/check/scrub_position.h"
 #include "core/check/stripe_check.h"
 #include "core/engine/engine.h"
@@ -109,14 +110,14 @@ class Engine::ScrubPass {
   }
 
   Status look_at_headers() {
-    HEXAD_TRY_ASSIGN(report_.bad_header_slots, engine_.look_at_headers(
-                                                   engine_.space().may_heal(),
-                                                   [this](Finding finding) {
-                                                     find(std::move(finding.subject),
-                                                          std::move(finding.problem),
-                                                          finding.repaired);
-                                                   },
-                                                   [this](DeviceId device) { silent_[device]; }));
+    HEXAD_TRY_ASSIGN(report_.bad_header_slots,
+                     engine_.look_at_headers(
+                         engine_.space().may_heal() ? BadHeaders::kMended : BadHeaders::kLeft,
+                         [this](Finding finding) {
+                           find(std::move(finding.subject), std::move(finding.problem),
+                                finding.repaired);
+                         },
+                         [this](DeviceId device) { silent_[device]; }));
     return {};
   }
 
@@ -413,7 +414,10 @@ class Engine::ScrubPass {
     if (scope_ == Scope::kMissing && engine_.space().may_heal()) {
       if (fill_stripe_from_enough(blob)) return CheckedStripe();
     }
-    HEXAD_TRY_ASSIGN(CheckedStripe checked, stripes_.check(blob, engine_.space().may_heal()));
+    HEXAD_TRY_ASSIGN(
+        CheckedStripe checked,
+        stripes_.check(blob, engine_.space().may_heal() ? StripeCheck::BadCells::kRebuilt
+                                                        : StripeCheck::BadCells::kLeft));
     count_bytes(checked.checked);
     for (const DeviceId device : checked.silent) note_silent(device);
     if (engine_.space().lacks_cells(blob.where) && engine_.space().may_heal()) {
