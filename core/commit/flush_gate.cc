@@ -28,18 +28,18 @@ std::vector<FlushNeed> FlushGate::arrive(FlushWaiter& waiter, const std::vector<
   return now;
 }
 
-FlushGate::Ended FlushGate::ended(FlushDomain index, bool success) {
+FlushGate::Ended FlushGate::ended(FlushDomain index, FlushEnd how) {
   Domain& domain = domains_[index];
   HEXAD_ASSERT(!domain.covered.empty());
   Ended result;
   const auto settle = [&](std::vector<FlushWaiter*>& waiters) {
     for (FlushWaiter* waiter : std::exchange(waiters, {})) {
-      if (!success) waiter->flush_failed = true;
+      if (how == FlushEnd::kFailed) waiter->flush_failed = true;
       if (--waiter->flushes_left == 0) result.settled.push_back(waiter);
     }
   };
   settle(domain.covered);
-  if (!success) {
+  if (how == FlushEnd::kFailed) {
     domain.poisoned = true;
     settle(domain.waiting);
   } else if (!domain.waiting.empty()) {

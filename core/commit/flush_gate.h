@@ -35,6 +35,8 @@ struct FlushWaiter {
   bool flush_failed = false;
 };
 
+enum class FlushEnd : std::uint8_t { kDurable, kFailed };
+
 class FlushGate {
  public:
   // Domains with higher numbers may come.
@@ -49,8 +51,8 @@ class FlushGate {
     std::vector<FlushWaiter*> settled;
     std::optional<FlushNeed> next;  // to be sent by the caller
   };
-  // The flush of `domain` that was under way has ended.
-  Ended ended(FlushDomain domain, bool success);
+  // The flush of `domain` that was under way has ended, like that.
+  Ended ended(FlushDomain domain, FlushEnd how);
 
  private:
   struct Domain {

@@ -2,12 +2,12 @@
 // take the way of transactions through the sequencer and the log.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string_view>
 
 #include "base/error.h"
 #include "core/api/types.h"
+#include "core/commit/log_room.h"
 #include "core/plan/planner.h"
 #include "core/record/log_record.h"
 
@@ -18,12 +18,9 @@ class InternalCommits : public PlanSource {
  public:
   // Fills in the record under the sequencer's lock, perhaps several times.
   using FillRecord = std::function<Status(LogRecord&)>;
-  // kPacking: the room that the log keeps for packing what is inlined in it (C4), and an error
-  // instead of a wait when even that is not enough.
-  enum class LogRoom : std::uint8_t { kCommon, kPacking };
-
   // Durable when it returns. `placed` runs once under the sequencer's lock when the record has its
-  // LSN. Takes no lock that a checkpoint holds, but may wait for one.
+  // LSN. Takes no lock that a checkpoint holds, but may wait for one. kPacking: an error instead of
+  // a wait when even that room is not enough.
   virtual Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed,
                                       LogRoom room) = 0;
   Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {}) {

@@ -73,7 +73,8 @@ std::uint64_t Lane::kept_for_packing() const {
 }
 
 // What was kept for packing was there before fences and watermarks took theirs from the reserve.
-bool Lane::has_room(std::uint64_t room, bool packing) const {
+bool Lane::has_room(std::uint64_t room, LogRoom from) const {
+  const bool packing = from == LogRoom::kPacking;
   const std::uint64_t kept = packing ? 0 : kept_for_packing();
   const std::uint64_t alone = packing ? log_.reserve() / kReserveParts : log_.reserve();
   return log_.used() + reserved_ + kept + room <= log_.capacity() - alone;
@@ -117,7 +118,7 @@ std::uint64_t Lane::record_limit() const {
   return std::min<std::uint64_t>(share, kv::kMaxLogBlock / 2) - framing;
 }
 
-Result<bool> Lane::try_reserve(Submission& submission, bool packing) {
+Result<bool> Lane::try_reserve(Submission& submission, LogRoom from) {
   const std::uint64_t limit = max_record();
   const std::uint64_t size = record_bound(submission);
   if (size > limit) {
@@ -129,7 +130,7 @@ Result<bool> Lane::try_reserve(Submission& submission, bool packing) {
   const std::uint64_t room = room_for(size);
   const io::Lock lock(mutex_);
   if (stopped_.has_value()) return *stopped_;
-  if (!has_room(room, packing)) return false;
+  if (!has_room(room, from)) return false;
   reserved_ += room;
   submission.reserved = room;
   return true;
@@ -623,9 +624,14 @@ Status Lane::drain() {
   }
 }
 
-void Lane::allow_payloads(bool allowed) {
+void Lane::pause_payloads() {
   const io::Lock lock(mutex_);
-  payloads_allowed_ = allowed;
+  payloads_allowed_ = false;
+}
+
+void Lane::resume_payloads() {
+  const io::Lock lock(mutex_);
+  payloads_allowed_ = true;
 }
 
 kv::LogPoint Lane::point_at(Lsn lsn) {

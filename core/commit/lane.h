@@ -74,6 +74,7 @@
 #include "core/blob/blob_prepare.h"
 #include "core/blob/in_flight_cells.h"
 #include "core/commit/flush_gate.h"
+#include "core/commit/log_room.h"
 #include "core/commit/lsn_waiters.h"
 #include "core/commit/stripe_placer.h"
 #include "core/record/log_record.h"
@@ -154,8 +155,7 @@ class Lane {
 
   // Sets room in the log aside for the submission's record; false when there is none at present.
   // Under the sequencer's lock. Errors: kTooBig (never fits), the reason the lane has stopped.
-  // `packing`: also the room that is kept for packing payloads.
-  Result<bool> try_reserve(Submission& submission, bool packing = false);
+  Result<bool> try_reserve(Submission& submission, LogRoom from = LogRoom::kCommon);
   // The most bytes that the submission's record can have when its group is sealed, payloads apart.
   std::uint64_t record_bound(const Submission& submission) const;
   // Whether a record of `bytes` would fit now. When not, a checkpoint has to trim the log.
@@ -225,9 +225,10 @@ class Lane {
 
   // --- for checkpoints, under the sequencer's lock ---
 
-  // Whether young blobs may ride in the log from the next group on. A checkpoint gives every blob
-  // that does a place first, and wants no more of them meanwhile.
-  void allow_payloads(bool allowed);
+  // From the next group on no young blobs ride in the log, until they may again. A checkpoint gives
+  // every blob that does a place first, and wants no more of them meanwhile.
+  void pause_payloads();
+  void resume_payloads();
   // Everything assigned is durable when this returns. Errors: the reason the lane has stopped.
   Status drain();
   kv::LogPoint point_at(Lsn lsn);
@@ -310,7 +311,7 @@ class Lane {
   void end_flushes(OwnFlushes own);
   void complete_less();
   void send_flush(const FlushNeed& need);
-  void flushed(FlushDomain domain, bool success);
+  void flushed(FlushDomain domain, const Status& status);
   void complete(Round& round, Waiting waiting);
   void advance();
   std::size_t callers_under_way() const;
@@ -323,7 +324,7 @@ class Lane {
   bool waits_for_company() const;
   void raise_visible(Lsn lsn);
   std::uint64_t room_for(std::uint64_t bytes) const;
-  bool has_room(std::uint64_t room, bool packing = false) const;
+  bool has_room(std::uint64_t room, LogRoom from = LogRoom::kCommon) const;
   std::uint64_t kept_for_packing() const;
   Status check_reserve(std::uint64_t parts_left) const;
 

@@ -307,7 +307,7 @@ void Lane::end_flushes(OwnFlushes own) {
       own = std::move(*rest);
       queue.wait(own.batches[own.next]);
     }
-    flushed(own.needs[own.next].domain, own.batches[own.next].first_error().ok());
+    flushed(own.needs[own.next].domain, own.batches[own.next].first_error());
     ++own.next;
   }
   complete_less();
@@ -319,19 +319,20 @@ void Lane::send_flush(const FlushNeed& need) {
   const auto batch = std::make_shared<io::IoBatch>();
   batch->requests.push_back(io::IoRequest::flush(*need.through));
   batch->done = [this, batch, domain = need.domain](io::IoBatch&) {
-    flushed(domain, batch->first_error().ok());
+    flushed(domain, batch->first_error());
   };
   need.through->queue().submit(*batch);
 }
 
-void Lane::flushed(FlushDomain domain, bool success) {
+void Lane::flushed(FlushDomain domain, const Status& status) {
   const io::NoUnwinding none("the requests of commits");
   FlushGate::Ended ended;
   {
     const io::Lock lock(mutex_);
     ++completing_;
     // Whoever asked for the flush that failed, this one does not make up for it (R11).
-    ended = gate_.ended(domain, success && !members_.flush_failed(domain));
+    const bool durable = status.ok() && !members_.flush_failed(domain);
+    ended = gate_.ended(domain, durable ? FlushEnd::kDurable : FlushEnd::kFailed);
   }
   if (ended.next.has_value()) send_flush(*ended.next);
   for (FlushWaiter* waiter : ended.settled) {

@@ -29,7 +29,7 @@ Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<voi
   HEXAD_TRY(parts_.space->check_deaths(submission.record));
   parts_.space->note_in_place(submission.record);
   submission.encoded = encode_own_part(submission.record, parts_.shape->record);
-  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission, room == LogRoom::kPacking));
+  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission, room));
   if (!reserved) {
     lacking.log_bytes = lane_->record_bound(submission);
     return Lsn{0};

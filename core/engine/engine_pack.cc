@@ -6,7 +6,7 @@
 
 namespace hexad::core {
 
-// Precondition: no further payload goes into the log (Lane::allow_payloads). Under the checkpoint's
+// Precondition: no further payload goes into the log (Lane::pause_payloads). Under the checkpoint's
 // lock, so that nobody else packs.
 Status Engine::pack_payloads() {
   {

@@ -21,8 +21,8 @@ constexpr std::size_t kMostRuns = 16;
 
 class PayloadPause {
  public:
-  explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.allow_payloads(false); }
-  ~PayloadPause() { lane_.allow_payloads(true); }
+  explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.pause_payloads(); }
+  ~PayloadPause() { lane_.resume_payloads(); }
   PayloadPause(const PayloadPause&) = delete;
   PayloadPause& operator=(const PayloadPause&) = delete;
 

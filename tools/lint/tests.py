@@ -26,6 +26,7 @@ WITHOUT = {
     "core/engine/errands.h": "called_back_test.cc (tests/core/faults)",
     "core/engine/openings.h": "opening_hangs_test.cc (tests/core/faults)",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
+    "core/commit/log_room.h": "an enumeration",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/membership/membership.h": "device_failure_test.cc, commit_rules_test.cc, refused_requests_test.cc",
     "core/jobs/checkpointer.h": "recovery_rules_test.cc, commit_rules_test.cc, background_test.cc, background_merge_test.cc",

@@ -14,10 +14,10 @@ TEST_CASE("flush_gate: who comes while a flush is under way waits for the next o
   std::deque<FlushWaiter> waiters(4);
   REQUIRE(gate.arrive(waiters[0], {{0, nullptr}}).size() == 1);
   for (int i = 1; i < 4; ++i) REQUIRE(gate.arrive(waiters[i], {{0, nullptr}}).empty());
-  FlushGate::Ended first = gate.ended(0, true);
+  FlushGate::Ended first = gate.ended(0, FlushEnd::kDurable);
   REQUIRE(first.settled == std::vector<FlushWaiter*>{&waiters[0]});
   REQUIRE(first.next.has_value());
-  FlushGate::Ended second = gate.ended(0, true);
+  FlushGate::Ended second = gate.ended(0, FlushEnd::kDurable);
   REQUIRE(second.settled == std::vector<FlushWaiter*>{&waiters[1], &waiters[2], &waiters[3]});
   REQUIRE_FALSE(second.next.has_value());
   for (const FlushWaiter& waiter : waiters) REQUIRE_FALSE(waiter.flush_failed);
@@ -29,15 +29,15 @@ TEST_CASE("flush_gate: domains may come later, with devices that come back") {
   const std::vector<FlushNeed> now = gate.arrive(waiter, {{3, nullptr}});
   REQUIRE(now.size() == 1);
   REQUIRE(waiter.flushes_left == 1);
-  REQUIRE(gate.ended(3, true).settled == std::vector<FlushWaiter*>{&waiter});
+  REQUIRE(gate.ended(3, FlushEnd::kDurable).settled == std::vector<FlushWaiter*>{&waiter});
 }
 
 TEST_CASE("flush_gate: a waiter is settled by the last of its domains") {
   FlushGate gate(3);
   FlushWaiter waiter;
   REQUIRE(gate.arrive(waiter, {{0, nullptr}, {2, nullptr}}).size() == 2);
-  REQUIRE(gate.ended(2, true).settled.empty());
-  REQUIRE(gate.ended(0, true).settled == std::vector<FlushWaiter*>{&waiter});
+  REQUIRE(gate.ended(2, FlushEnd::kDurable).settled.empty());
+  REQUIRE(gate.ended(0, FlushEnd::kDurable).settled == std::vector<FlushWaiter*>{&waiter});
 }
 
 TEST_CASE("flush_gate: a failed flush fails who waits, and who comes later, in its domain alone") {
@@ -45,7 +45,7 @@ TEST_CASE("flush_gate: a failed flush fails who waits, and who comes later, in i
   FlushWaiter covered, waiting, late, other;
   REQUIRE(gate.arrive(covered, {{0, nullptr}, {1, nullptr}}).size() == 2);
   REQUIRE(gate.arrive(waiting, {{0, nullptr}}).empty());
-  const FlushGate::Ended ended = gate.ended(0, false);
+  const FlushGate::Ended ended = gate.ended(0, FlushEnd::kFailed);
   REQUIRE(ended.settled == std::vector<FlushWaiter*>{&waiting});
   REQUIRE_FALSE(ended.next.has_value());
   REQUIRE(waiting.flush_failed);
@@ -53,9 +53,9 @@ TEST_CASE("flush_gate: a failed flush fails who waits, and who comes later, in i
   REQUIRE(late.flushes_left == 0);
   REQUIRE(late.flush_failed);
   REQUIRE(gate.arrive(other, {{1, nullptr}}).empty());
-  REQUIRE(gate.ended(1, true).settled == std::vector<FlushWaiter*>{&covered});
+  REQUIRE(gate.ended(1, FlushEnd::kDurable).settled == std::vector<FlushWaiter*>{&covered});
   REQUIRE(covered.flush_failed);
-  REQUIRE(gate.ended(1, true).settled == std::vector<FlushWaiter*>{&other});
+  REQUIRE(gate.ended(1, FlushEnd::kDurable).settled == std::vector<FlushWaiter*>{&other});
   REQUIRE_FALSE(other.flush_failed);
 }
 
@@ -106,7 +106,8 @@ TEST_CASE("flush_gate: random arrivals and ends keep G1 to G3") {
         REQUIRE(model.settled == model.needs.empty());
       } else if (began[domain] != 0) {
         const bool success = rng.chance(9, 10);
-        const FlushGate::Ended ended = gate.ended(domain, success);
+        const FlushGate::Ended ended =
+            gate.ended(domain, success ? FlushEnd::kDurable : FlushEnd::kFailed);
         std::vector<FlushWaiter*> expected;
         for (Model& model : models) {
           if (model.settled || std::count(model.needs.begin(), model.needs.end(), domain) == 0) {

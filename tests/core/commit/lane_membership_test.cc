@@ -65,7 +65,7 @@ TEST_CASE("lane: members that a pause meets between taking and sealing are put b
     CAPTURE(seed);
     LaneWorld world({.seed = seed});
     Lane& lane = world.lane();
-    lane.allow_payloads(false);
+    lane.pause_payloads();
     REQUIRE(world.submit({.young = 60'000}));
     REQUIRE(world.submit({.stripe = 20'000}));
     world.at_once({[&] { lane.pump(); }, [&] { lane.pause(); }});
@@ -219,7 +219,7 @@ TEST_CASE("lane: a stop between taking and sealing fails the members once and ke
     CAPTURE(seed);
     LaneWorld world({.seed = seed});
     Lane& lane = world.lane();
-    lane.allow_payloads(false);
+    lane.pause_payloads();
     world.hold([&](const SimOp& op) { return world.is_log(op); });
     REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
     REQUIRE(world.submit({.stripe = 20'000}));
@@ -249,7 +249,7 @@ TEST_CASE("lane: a group that finds no place stops the lane, and what is visible
     CAPTURE(buffered);
     LaneWorld world;
     Lane& lane = world.lane();
-    lane.allow_payloads(false);
+    lane.pause_payloads();
     world.submit_and_pump();
     world.settle();
     world.answers.clear();
@@ -312,7 +312,7 @@ TEST_CASE("lane: members that find no place are failed once, also when the lane 
       CAPTURE(seed, stops);
       LaneWorld world({.seed = seed});
       Lane& lane = world.lane();
-      lane.allow_payloads(false);
+      lane.pause_payloads();
       REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
       REQUIRE(world.submit({.stripe = 20'000}));
       take_all_units(world);

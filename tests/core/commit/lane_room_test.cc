@@ -20,7 +20,7 @@ void require_room_to_pack(LaneWorld& world) {
   core::Submission packing = world.make({});
   const std::uint64_t places = world.log_blobs.packing_bytes();
   packing.encoded.resize(std::max<std::size_t>(packing.encoded.size(), places));
-  REQUIRE(lane.try_reserve(packing, true).value());
+  REQUIRE(lane.try_reserve(packing, LogRoom::kPacking).value());
   lane.enqueue(std::move(packing));
   lane.pump();
   world.settle();
@@ -51,7 +51,7 @@ TEST_CASE("lane: a record up to max_record goes, one byte more is told so") {
 
 TEST_CASE("lane: a record is never longer than was set aside for it") {
   LaneWorld world;
-  world.lane().allow_payloads(false);
+  world.lane().pause_payloads();
   for (const std::size_t bytes : {1, 255, 4096, 16'384, 16'385, 70'000, 300'000}) {
     CAPTURE(bytes);
     core::Submission submission = world.make({.stripe = 5000, .young = bytes});
@@ -114,7 +114,7 @@ TEST_CASE("lane: C4 what has room set aside is sealed although fences have come 
   LaneWorld world({.log_size = 2_MiB});
   Lane& lane = world.lane();
   REQUIRE(lane.log().reserve() == 128_KiB);
-  lane.allow_payloads(false);
+  lane.pause_payloads();
   core::Submission last = world.make({.metadata = 100});
   for (;;) {
     REQUIRE(lane.try_reserve(last).value());

@@ -180,7 +180,7 @@ TEST_CASE("lane: a small blob rides in the log, unless a checkpoint wants no mor
   for (const bool allowed : {true, false}) {
     CAPTURE(allowed);
     LaneWorld world;
-    world.lane().allow_payloads(allowed);
+    if (!allowed) world.lane().pause_payloads();
     REQUIRE(world.submit({.young = 3000}));
     // Readable from before anybody can learn of it.
     const auto before = world.log_blobs.find({1, 0});
@@ -200,7 +200,7 @@ TEST_CASE("lane: a small blob rides in the log, unless a checkpoint wants no mor
 
 TEST_CASE("lane: young blobs of one group share a stripe, which the first record accounts for") {
   LaneWorld world;
-  world.lane().allow_payloads(false);
+  world.lane().pause_payloads();
   for (int i = 0; i < 8; ++i) REQUIRE(world.submit({.young = 4000}));
   world.lane().pump();
   world.settle();
