@@ -245,7 +245,7 @@ class Engine : public InternalCommits {
     std::uint32_t most_units = kAnyUnits;  // of a stripe
   };
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                    bool never_inline, Preparing& preparing, PreparedOps& prepared);
+                    Inlining inlining, Preparing& preparing, PreparedOps& prepared);
   enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);

@@ -207,14 +207,15 @@ Result<bool> Engine::cut_shorter(const Transaction& transaction, PreparedOps& pr
   };
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     if (too_long(prepared[i])) {
-      HEXAD_TRY(prepare_op(transaction, i, prepared[i].base, true, preparing, prepared));
+      HEXAD_TRY(
+          prepare_op(transaction, i, prepared[i].base, Inlining::kOfNone, preparing, prepared));
     }
     const std::shared_ptr<StagedObject>& staged = transaction.ops()[i].staged;
     if (staged == nullptr || !too_long(staged->young)) continue;
     // All of it anew, however many pieces it is in by now.
-    HEXAD_TRY_ASSIGN(staged->young,
-                     prepare_payload(*preparer_, staged->young_bytes.bytes(), staged->young_hint,
-                                     staged->young_policy, 0, true, &preparing.copies, cut));
+    HEXAD_TRY_ASSIGN(staged->young, prepare_payload(*preparer_, staged->young_bytes.bytes(),
+                                                    staged->young_hint, staged->young_policy, 0,
+                                                    Inlining::kOfNone, &preparing.copies, cut));
   }
   return true;
 }
@@ -648,7 +649,7 @@ Status Engine::prepare_again(const Transaction& transaction, const std::vector<R
       HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
       continue;
     }
-    HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
+    HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.inlining, preparing, prepared));
   }
   return {};
 }

@@ -182,7 +182,7 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 }
 
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                          bool never_inline, Preparing& preparing, PreparedOps& prepared) {
+                          Inlining inlining, Preparing& preparing, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
   if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
@@ -202,7 +202,7 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
     HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
   }
   HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline,
+                   prepare_payload(*preparer_, op.payload, hint, policy, base, inlining,
                                    &preparing.copies, preparing.most_units));
   prepared[index].told = told;
   return {};
@@ -224,7 +224,7 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
       HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
       if (summary.has_value()) base = summary->size;
     }
-    HEXAD_TRY(prepare_op(transaction, i, base, false, preparing, prepared));
+    HEXAD_TRY(prepare_op(transaction, i, base, Inlining::kOfSmall, preparing, prepared));
   }
   return prepared;
 }

@@ -41,12 +41,12 @@ void BlobOwners::note(const ExtentList& before) {
   }
 }
 
-void BlobOwners::mark_forwarded(bool same_list, const ExtentList& before,
+void BlobOwners::mark_forwarded(Before whose, const ExtentList& before,
                                 const std::vector<Blob>& added, ExtentList& now) {
   std::map<BlobId, Forward> marks;
   for (const Extent& extent : before) {
     if (extent.is_inline() || extent.blob.placement == Placement::kPrivate) continue;
-    marks[extent.blob.id()] = same_list ? extent.blob.forward : Forward::kDue;
+    marks[extent.blob.id()] = whose == Before::kOfSameList ? extent.blob.forward : Forward::kDue;
   }
   for (const Blob& blob : added) {
     if (blob.placement == Placement::kPrivate) continue;
@@ -92,7 +92,7 @@ void BlobOwners::change(const ListName& was, const ExtentList& before, const Lis
       ++change_of(blob).owners;
       added.push_back(std::move(blob));
     }
-    mark_forwarded(same_list, before, added, now);
+    mark_forwarded(same_list ? Before::kOfSameList : Before::kOfAnother, before, added, now);
   }
   forwards_.change(was, before, is, now);
 }

@@ -58,7 +58,8 @@ class BlobOwners {
   };
   Change& change_of(const Blob& blob);
   // FW1: what `now` shows and nobody could find there by its footer.
-  void mark_forwarded(bool same_list, const ExtentList& before, const std::vector<Blob>& added,
+  enum class Before : std::uint8_t { kOfSameList, kOfAnother };
+  void mark_forwarded(Before whose, const ExtentList& before, const std::vector<Blob>& added,
                       ExtentList& now);
 
   const Lsn own_;

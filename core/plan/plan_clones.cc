@@ -72,7 +72,7 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   } else {
     HEXAD_TRY_ASSIGN(copy, with_copy(op, source, prepared));
     if (copy == nullptr) {
-      plan_.redo.push_back(Redo{index, 0, false, source.stored_body, {}});
+      plan_.redo.push_back(Redo{index, 0, Inlining::kOfSmall, source.stored_body, {}});
       return {};
     }
   }
@@ -109,7 +109,7 @@ Status CloneOps::foresee(const std::vector<TransactionOp>& ops, const PreparedOp
     Content& source = *(*slot)->current;
     if (source.stored_body == 0 || is_usable(prepared[i].copied, source)) continue;
     HEXAD_TRY_ASSIGN(const bool few, is_few(source));
-    if (!few) plan_.redo.push_back(Redo{i, 0, false, source.stored_body, {}});
+    if (!few) plan_.redo.push_back(Redo{i, 0, Inlining::kOfSmall, source.stored_body, {}});
   }
   return {};
 }
@@ -301,7 +301,7 @@ Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot
   if (!beside.has_value()) return too_long(op, source);
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
   if (!is_usable(copied, source, range)) {
-    plan_.redo.push_back(Redo{index, 0, false, source.stored_body, {}});
+    plan_.redo.push_back(Redo{index, 0, Inlining::kOfSmall, source.stored_body, {}});
     return {};
   }
   // A copy from before a cut has the pages: they are no other ones, only hidden. It is told of them

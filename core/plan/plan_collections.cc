@@ -92,7 +92,7 @@ Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared,
   // Both ways: what this transaction has removed is counted where its name is now.
   const std::optional<CollectionTotals> gone = count_of(going, prepared);
   if (!gone.has_value()) {
-    plan_.redo.push_back(Redo{index, 0, false, 0, going});
+    plan_.redo.push_back(Redo{index, 0, Inlining::kOfSmall, 0, going});
     return {};
   }
   HEXAD_TRY(state_.move_names(going, *gone, from->current->id, to->current->id));

@@ -120,7 +120,7 @@ Status check_guards(const Transaction& transaction, const PreparedOps& prepared,
                             ? entry != nullptr && entry->record.size == op.payload.size()
                             : found->record.size >= op.offset + op.payload.size();
       if (compares && fits && !was_compared(op, prepared[i].compared, found->record, state)) {
-        plan.redo.push_back(Redo{i, 0, false});
+        plan.redo.push_back(Redo{i, 0, Inlining::kOfSmall});
         continue;
       }
       problem = is_about_omap(op) ? omap_problem(op, prepared[i].compared, entry)

@@ -160,7 +160,7 @@ class Planner {
     HEXAD_TRY_ASSIGN(Content * content, state_.writable(op));
     if (op.payload.empty()) return {};
     if (prepared.base != offset) {
-      plan_.redo.push_back(Redo{index, offset, false});
+      plan_.redo.push_back(Redo{index, offset, Inlining::kOfSmall});
       // Later ops of this transaction need the size right.
       content->record.size = std::max(content->record.size, offset + op.payload.size());
       return {};
@@ -178,7 +178,7 @@ class Planner {
       std::uint64_t inline_bytes = piece.bytes.size();
       for (const Extent& extent : at->now) inline_bytes += extent.bytes.size();
       if (!piece.bytes.empty() && inline_bytes > kPageInlineLimit) {
-        plan_.redo.push_back(Redo{index, offset, true});
+        plan_.redo.push_back(Redo{index, offset, Inlining::kOfNone});
         content->record.size = std::max(content->record.size, offset + op.payload.size());
         return {};
       }

@@ -80,11 +80,11 @@ Status prepare_within(ByteView bytes, std::uint64_t offset, std::uint32_t most_u
 
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline, SharedCopies* copies,
+                                   Inlining inlining, SharedCopies* copies,
                                    std::uint32_t most_units) {
   PreparedOp prepared;
   prepared.base = base;
-  const bool all_inline = payload.size() <= kInlineLimit && !never_inline;
+  const bool all_inline = payload.size() <= kInlineLimit && inlining == Inlining::kOfSmall;
   for (std::uint64_t done = 0; done < payload.size();) {
     PayloadPiece piece;
     piece.offset = base + done;

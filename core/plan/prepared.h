@@ -88,13 +88,16 @@ struct PreparedOp {
   std::optional<Hint> told;
 };
 
+// Which payloads become inline pieces: those of at most kInlineLimit bytes, or none.
+enum class Inlining : std::uint8_t { kOfSmall, kOfNone };
+
 // What an op needs done again: an append whose object has grown meanwhile, small writes that have
 // outgrown inline extents, bytes to compare whose object has changed, pages to copy, or names to
 // count.
 struct Redo {
   std::size_t op = 0;
   std::uint64_t base = 0;
-  bool never_inline = false;
+  Inlining inlining = Inlining::kOfSmall;
   BodyId copy = 0;                    // not 0: of this body
   std::vector<NameRange> count = {};  // not empty: these
 
@@ -117,14 +120,13 @@ bool needs_preparing(const TransactionOp& op);
 // Pieces whose stripes are as long as they come.
 inline constexpr std::uint32_t kAnyUnits = ~std::uint32_t{0};
 
-// Cuts `payload` at page boundaries for `base` and prepares the pieces. Payloads of at most
-// kInlineLimit bytes become inline pieces, unless `never_inline`. `copies`: see
+// Cuts `payload` at page boundaries for `base` and prepares the pieces. `copies`: see
 // BlobPreparer::prepare(). A piece whose stripe would be longer than `most_units` is cut into
 // shorter ones (core/blob/piece_cut.h), of which none is longer; where its bytes compress unevenly
 // they are more than their units say.
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline, SharedCopies* copies = nullptr,
+                                   Inlining inlining, SharedCopies* copies = nullptr,
                                    std::uint32_t most_units = kAnyUnits);
 
 // Bytes of each part of a piece of `length` bytes, prepared as `whole`, that is cut like that: less

@@ -35,7 +35,7 @@ TEST_CASE("plan_data: pieces are placed in their pages") {
   const std::string payload = text(6000);
   TransactionOp put = op_on("a");
   put.payload = as_bytes(payload);
-  PreparedOp op = w.cut(put, 3 * kPageSpan - 1000, false);
+  PreparedOp op = w.cut(put, 3 * kPageSpan - 1000, Inlining::kOfSmall);
   REQUIRE(op.pieces.size() == 2);
   op.pieces[1].prepared.blob.log = {7, 1};
   REQUIRE(place(state, *content, op).ok());

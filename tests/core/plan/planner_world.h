@@ -76,12 +76,12 @@ struct PlannerWorld {
       ops.emplace_back();
       if (op.payload.empty() || op.kind == OpKind::kSetAttr) continue;
       const std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
-      ops.back() = cut(op, base, false);
+      ops.back() = cut(op, base, Inlining::kOfSmall);
     }
     return ops;
   }
-  PreparedOp cut(const TransactionOp& op, std::uint64_t base, bool never_inline) {
-    return prepare_payload(preparer, op.payload, op.hint, {}, base, never_inline).value();
+  PreparedOp cut(const TransactionOp& op, std::uint64_t base, Inlining inlining) {
+    return prepare_payload(preparer, op.payload, op.hint, {}, base, inlining).value();
   }
 
   // As the sequencer does: names and places for all blobs, until nothing is to be done again.
@@ -114,7 +114,7 @@ struct PlannerWorld {
           prepared[redo.op].counted = count(redo.count);
           continue;
         }
-        prepared[redo.op] = cut(transaction.ops()[redo.op], redo.base, redo.never_inline);
+        prepared[redo.op] = cut(transaction.ops()[redo.op], redo.base, redo.inlining);
       }
     }
   }

@@ -13,11 +13,10 @@ using testing::PreparerFixture;
 
 TEST_CASE("prepared: payloads are cut at page boundaries, and small ones are inline") {
   PreparerFixture f;
-  const auto cut = [&](std::size_t size, std::uint64_t base, bool never_inline) {
+  const auto cut = [&](std::size_t size, std::uint64_t base, Inlining inlining) {
     const std::string payload = f.bytes(size);
     const PreparedOp op =
-        prepare_payload(f.preparer(), as_bytes(payload), Hint::kNone, {}, base, never_inline)
-            .value();
+        prepare_payload(f.preparer(), as_bytes(payload), Hint::kNone, {}, base, inlining).value();
     REQUIRE(op.base == base);
     std::uint64_t at = base;
     std::vector<std::uint64_t> lengths;
@@ -27,7 +26,7 @@ TEST_CASE("prepared: payloads are cut at page boundaries, and small ones are inl
       REQUIRE(piece.offset / kPageSpan == (piece.offset + piece.length - 1) / kPageSpan);
       const std::string_view part = std::string_view(payload).substr(at - base, piece.length);
       const bool is_inline = !piece.bytes.empty();
-      REQUIRE(is_inline == (size <= kInlineLimit && !never_inline));
+      REQUIRE(is_inline == (size <= kInlineLimit && inlining == Inlining::kOfSmall));
       if (is_inline) {
         REQUIRE(piece.bytes == part);
       } else if (piece.prepared.is_young()) {
@@ -42,14 +41,15 @@ TEST_CASE("prepared: payloads are cut at page boundaries, and small ones are inl
     return lengths;
   };
   using Lengths = std::vector<std::uint64_t>;
-  CHECK(cut(256, 0, false) == Lengths{256});
-  CHECK(cut(257, 0, false) == Lengths{257});
-  CHECK(cut(10, 0, true) == Lengths{10});
-  CHECK(cut(200, kPageSpan - 100, false) == Lengths{100, 100});
-  CHECK(cut(5000, kPageSpan - 1, false) == Lengths{1, 4999});
-  CHECK(cut(3 * kPageSpan, 5 * kPageSpan, false) == Lengths{kPageSpan, kPageSpan, kPageSpan});
-  CHECK(cut(2 * kPageSpan, 7, false) == Lengths{kPageSpan - 7, kPageSpan, 7});
-  CHECK(cut(0, 7, false).empty());
+  CHECK(cut(256, 0, Inlining::kOfSmall) == Lengths{256});
+  CHECK(cut(257, 0, Inlining::kOfSmall) == Lengths{257});
+  CHECK(cut(10, 0, Inlining::kOfNone) == Lengths{10});
+  CHECK(cut(200, kPageSpan - 100, Inlining::kOfSmall) == Lengths{100, 100});
+  CHECK(cut(5000, kPageSpan - 1, Inlining::kOfSmall) == Lengths{1, 4999});
+  CHECK(cut(3 * kPageSpan, 5 * kPageSpan, Inlining::kOfSmall) ==
+        Lengths{kPageSpan, kPageSpan, kPageSpan});
+  CHECK(cut(2 * kPageSpan, 7, Inlining::kOfSmall) == Lengths{kPageSpan - 7, kPageSpan, 7});
+  CHECK(cut(0, 7, Inlining::kOfSmall).empty());
 }
 
 TEST_CASE("prepared: the hint and the policy decide about compression, piece by piece") {
@@ -58,9 +58,9 @@ TEST_CASE("prepared: the hint and the policy decide about compression, piece by 
   compression::Policy policy;
   policy.mode = compression::Mode::kPassive;  // only what is said to be compressible
   const auto compressed = [&](Hint hint) {
-    const PreparedOp op =
-        prepare_payload(f.preparer(), as_bytes(payload), hint, policy, kPageSpan - 2500, false)
-            .value();
+    const PreparedOp op = prepare_payload(f.preparer(), as_bytes(payload), hint, policy,
+                                          kPageSpan - 2500, Inlining::kOfSmall)
+                              .value();
     REQUIRE(op.pieces.size() == 2);
     const bool first = op.pieces[0].prepared.blob.is_compressed();
     REQUIRE(op.pieces[1].prepared.blob.is_compressed() == first);
@@ -84,7 +84,7 @@ TEST_CASE("prepared: no part of a piece that is cut is longer than it may be") {
   for (const std::uint32_t most_units : {16U, 4U, 1U}) {
     CAPTURE(most_units);
     const PreparedOp op = prepare_payload(f.preparer(), as_bytes(payload), Hint::kNone, policy, 0,
-                                          true, nullptr, most_units)
+                                          Inlining::kOfNone, nullptr, most_units)
                               .value();
     std::uint64_t at = 0;
     for (const PayloadPiece& piece : op.pieces) {

@@ -136,7 +136,8 @@ TEST_CASE("staged_object: a small object is young like the data of a put") {
   const auto staged = std::make_shared<StagedObject>();
   const std::string data = text(3000);
   staged->size = data.size();
-  staged->young = prepare_payload(w.preparer, as_bytes(data), Hint::kNone, {}, 0, false).value();
+  staged->young =
+      prepare_payload(w.preparer, as_bytes(data), Hint::kNone, {}, 0, Inlining::kOfSmall).value();
   staged->young.pieces[0].prepared.blob.log = {w.last_lsn + 1, 0};
   const Plan plan = w.plan(publishing(staged)).value();
   REQUIRE(plan.record.allocated.empty());
