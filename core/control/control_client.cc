@@ -132,11 +132,11 @@ Result<ListPage> ControlClient::list(const std::string& collection,
 }
 
 Result<ObjectLook> ControlClient::look(const std::string& collection, const std::string& name,
-                                       bool ranges) const {
+                                       LookFor what) const {
   ControlRequest request = question("look");
   request.collection = collection;
   request.name = name;
-  request.ranges = ranges;
+  request.ranges = what == LookFor::kStatAndRanges;
   HEXAD_TRY_ASSIGN(const std::string text, ask(request));
   return decode_look(text);
 }

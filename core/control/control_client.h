@@ -34,7 +34,7 @@ class ControlClient {
   // Pages may be shorter than asked for.
   Result<ListPage> list(const std::string& collection, const ListOptions& options) const;
   Result<ObjectLook> look(const std::string& collection, const std::string& name,
-                          bool ranges) const;
+                          LookFor what) const;
   Result<std::vector<CollectionInfo>> collections() const;
   // At most kMaxControlDamage ranges.
   Result<std::vector<Damage>> damage() const;

@@ -62,6 +62,8 @@ Result<ControlReply> decode_reply(std::string_view line);
 
 // --- results (control_results.cc). Decoders: kCorruption. ---
 
+// What of an object is asked for: the rest takes longer.
+enum class LookFor : std::uint8_t { kStat, kStatAndRanges };
 // One object in one version.
 struct ObjectLook {
   ObjectStat stat;

@@ -179,7 +179,8 @@ Result<std::string> ControlServer::find_out(const Question& question) {
   }
   if (request.ask == "look") {
     HEXAD_TRY_ASSIGN(const ObjectLook look,
-                     work_.look(request.collection, request.name, request.ranges));
+                     work_.look(request.collection, request.name,
+                                request.ranges ? LookFor::kStatAndRanges : LookFor::kStat));
     return encode_look(look);
   }
   if (request.ask == "collections") {

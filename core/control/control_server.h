@@ -35,7 +35,7 @@ struct ControlWork {
   std::function<std::vector<Counter>()> counters;
   std::function<Result<ListPage>(const std::string& collection, const ListOptions& options)> list;
   std::function<Result<ObjectLook>(const std::string& collection, const std::string& name,
-                                   bool ranges)>
+                                   LookFor what)>
       look;
   std::function<Result<std::vector<CollectionInfo>>()> collections;
   // `go_on`: as above.

@@ -538,7 +538,7 @@ class Engine : public InternalCommits {
   // Null: there is none.
   std::shared_ptr<ControlServer> control();
   void show_control(StoreStatus& status);
-  Result<ObjectLook> look_at(const std::string& collection, const std::string& name, bool ranges);
+  Result<ObjectLook> look_at(const std::string& collection, const std::string& name, LookFor what);
 
   // engine_list.cc
   void want_checkpoint();

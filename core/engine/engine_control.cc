@@ -23,12 +23,12 @@ std::string obstacle(const StoreParts& parts, io::Executor& executor, bool writi
 }  // namespace
 
 Result<ObjectLook> Engine::look_at(const std::string& collection, const std::string& name,
-                                   bool ranges) {
+                                   LookFor what) {
   // One reader, so that all of it belongs to one version, but for the ranges.
   HEXAD_TRY_ASSIGN(const std::unique_ptr<StreamReader> reader,
                    StreamReader::open(*this, collection, name));
   ObjectLook look{reader->stat(), reader->attributes(), {}};
-  if (ranges) {
+  if (what == LookFor::kStatAndRanges) {
     HEXAD_TRY_ASSIGN(look.ranges, reads_->extents(collection, name, {0, kMaxObjectSize}));
   }
   return look;
@@ -91,8 +91,8 @@ Status Engine::start_control() {
   work.list = [this](const std::string& collection, const ListOptions& options) {
     return list(collection, options);
   };
-  work.look = [this](const std::string& collection, const std::string& name, bool ranges) {
-    return look_at(collection, name, ranges);
+  work.look = [this](const std::string& collection, const std::string& name, LookFor what) {
+    return look_at(collection, name, what);
   };
   work.collections = [this] { return reads_->collections(); };
   work.damage = [this](const std::function<bool()>& go_on) { return damage(go_on); };

@@ -20,13 +20,13 @@ class StoreView final : public PoolView {
     return store_.list(collection, options);
   }
   Result<core::ObjectLook> look(const std::string& collection, const std::string& name,
-                                bool ranges) override {
+                                core::LookFor what) override {
     // One reader, so that all of it belongs to one version. A pool that is open read-only does not
     // change either.
     HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
                      store_.open_reader(collection, name));
     core::ObjectLook look{reader->stat(), reader->attributes(), {}};
-    if (ranges) {
+    if (what == core::LookFor::kStatAndRanges) {
       HEXAD_TRY_ASSIGN(look.ranges, store_.extents(collection, name));
     }
     return look;
@@ -52,8 +52,8 @@ class HolderView final : public PoolView {
     return client_.list(collection, options);
   }
   Result<core::ObjectLook> look(const std::string& collection, const std::string& name,
-                                bool ranges) override {
-    return client_.look(collection, name, ranges);
+                                core::LookFor what) override {
+    return client_.look(collection, name, what);
   }
   Result<std::vector<CollectionInfo>> collections() override { return client_.collections(); }
   Result<std::vector<Damage>> damage() override { return client_.damage(); }

@@ -23,7 +23,7 @@ class PoolView {
   // A page may be shorter than asked for.
   virtual Result<ListPage> list(const std::string& collection, const ListOptions& options) = 0;
   virtual Result<core::ObjectLook> look(const std::string& collection, const std::string& name,
-                                        bool ranges) = 0;
+                                        core::LookFor what) = 0;
   virtual Result<std::vector<CollectionInfo>> collections() = 0;
   virtual Result<std::vector<Damage>> damage() = 0;
 };

@@ -35,8 +35,10 @@ class Stat final : public Verb {
 
  private:
   Result<int> show(Session& session, PoolView& pool) {
-    HEXAD_TRY_ASSIGN(const core::ObjectLook look,
-                     pool.look(session.collection(), name_, with_ranges_));
+    HEXAD_TRY_ASSIGN(
+        const core::ObjectLook look,
+        pool.look(session.collection(), name_,
+                  with_ranges_ ? core::LookFor::kStatAndRanges : core::LookFor::kStat));
     if (session.out().json()) {
       session.out().object(as_json(look.stat, look.attributes, look.ranges));
     } else {

@@ -109,11 +109,12 @@ TEST_CASE("control: what the store says of itself, the socket says") {
   CHECK(client.list(kDefaultCollection, options)->entries.at(0).name == "b");
   CHECK(client.list("none", {}).error().code == ErrorCode::kNotFound);
 
-  const ObjectLook look = client.look(kDefaultCollection, "a/1", true).value();
+  const ObjectLook look = client.look(kDefaultCollection, "a/1", LookFor::kStatAndRanges).value();
   CHECK(look.stat.size == 100'000);
   CHECK(look.stat.version == store.stat(kDefaultCollection, "a/1")->version);
   CHECK(look.ranges.size() == 1);
-  CHECK(client.look(kDefaultCollection, "none", false).error().code == ErrorCode::kNotFound);
+  CHECK(client.look(kDefaultCollection, "none", LookFor::kStat).error().code ==
+        ErrorCode::kNotFound);
 
   // Commits go on meanwhile, and are seen.
   REQUIRE(put(store, "c", "4").ok());
