@@ -4,11 +4,11 @@
 
 namespace hexad::core {
 
-Status Closing::wait(bool first, const std::function<void()>& start,
+Status Closing::wait(Caller caller, const std::function<void()>& start,
                      const std::function<std::optional<Error>()>& silent) {
   constexpr io::Nanos kSecond = 1'000'000'000;
   io::Lock lock(mutex_);
-  if (!first && !std::exchange(left_, false)) return {};
+  if (caller == Caller::kLater && !std::exchange(left_, false)) return {};
   start();
   while (!result_.has_value()) {
     changed_.wait_for(lock, kSecond);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -17,12 +18,16 @@ class Closing {
 
   // It takes no commits any more. Any thread.
   bool is_closed() const { return closed_.load(std::memory_order_acquire); }
-  // From now on. True: it was not before.
-  bool close() { return !closed_.exchange(true, std::memory_order_acq_rel); }
+  enum class Caller : std::uint8_t { kFirst, kLater };
+  // From now on. kLater: it was before.
+  Caller close() {
+    return closed_.exchange(true, std::memory_order_acq_rel) ? Caller::kLater : Caller::kFirst;
+  }
   // Starts the work and waits for its outcome, for the thread whose close() was the first, or after
-  // one that has left; others get OK at once. `start` is called under the lock and wakes a job.
-  // `silent`: asked every second; the error with which to leave.
-  Status wait(bool first, const std::function<void()>& start,
+  // one that has left; others get OK at once. `caller`: what its close() has said. `start` is
+  // called under the lock and wakes a job. `silent`: asked every second; the error with which to
+  // leave.
+  Status wait(Caller caller, const std::function<void()>& start,
               const std::function<std::optional<Error>()>& silent);
   // The work is done. A thread of the store.
   void finish(Status outcome);

@@ -45,7 +45,7 @@ bool answers(io::Device& device) {
 
 void Engine::make_return_job() {
   return_job_ = std::make_unique<ReturnJob>(
-      executor(), parts_.options.returns == Returns::kByThemselves,
+      executor(), parts_.options.returns,
       ReturnJob::Work{[this] { return away_devices(); },
                       [this](DeviceId id) { return attempt_return(id); }});
 }

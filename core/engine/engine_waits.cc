@@ -171,7 +171,7 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
 Status Engine::close() {
   if (lane_ != nullptr) await_damage_written();
   // In this order: a socket that is being made meanwhile is there by now, or refused.
-  const bool first = closing_.close();
+  const Closing::Caller caller = closing_.close();
   if (const auto server = control(); server != nullptr) server->stop();
   if (lane_ == nullptr) return {};
   const auto start = [this] {
@@ -191,7 +191,7 @@ Status Engine::close() {
             "acknowledged is there at the next opening",
         "Close the store again when the device answers, or end the process."};
   };
-  return closing_.wait(first, start, silent);
+  return closing_.wait(caller, start, silent);
 }
 
 void Engine::finish_closing() {

@@ -217,14 +217,14 @@ Status StreamWriter::stage_rest() {
 
 // The buffered bytes become the stripe of their page.
 Status StreamWriter::write_page() {
-  HEXAD_TRY(write_piece(buffer_, runs_, 0, true));
+  HEXAD_TRY(write_piece(buffer_, runs_, 0, Then::kNextPage));
   buffer_.clear();
   runs_.clear();
   return {};
 }
 
 Status StreamWriter::write_in_parts(ByteView bytes, std::span<const ByteRange> runs,
-                                    std::uint64_t each, std::uint32_t shortest, bool ends_page) {
+                                    std::uint64_t each, std::uint32_t shortest, Then then) {
   std::uint64_t behind = 0;  // bytes of the first run that are done
   while (!bytes.empty()) {
     const ByteView part = bytes.first(std::min<std::uint64_t>(each, bytes.size()));
@@ -240,16 +240,16 @@ Status StreamWriter::write_in_parts(ByteView bytes, std::span<const ByteRange> r
       behind = 0;
       runs = runs.subspan(1);
     }
-    HEXAD_TRY(write_piece(part, places, shortest, ends_page && bytes.empty()));
+    HEXAD_TRY(write_piece(part, places, shortest, bytes.empty() ? then : Then::kRestOfPage));
   }
   return {};
 }
 
 Status StreamWriter::write_piece(ByteView bytes, std::span<const ByteRange> runs,
-                                 std::uint32_t shortest, bool ends_page) {
+                                 std::uint32_t shortest, Then then) {
   auto flight = std::make_unique<Flight>(engine_.stripe_writer());
   flight->page = static_cast<std::uint32_t>(runs.front().offset / kPageSpan);
-  flight->ends_page = ends_page;
+  flight->then = then;
   Result<PreparedBlob> prepared =
       engine_.preparer().prepare(bytes, hint_, policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
@@ -276,7 +276,7 @@ Status StreamWriter::write_piece(ByteView bytes, std::span<const ByteRange> runs
   engine_.stats().add(CounterId::kPiecesCut);
   engine_.stats().add(CounterId::kPiecesCutInto, divide_up(bytes.size(), each));
   flight.reset();
-  return write_in_parts(bytes, runs, each, shortest, ends_page);
+  return write_in_parts(bytes, runs, each, shortest, then);
 }
 
 // The stripe goes to its place. What it holds belongs at `runs`.
@@ -328,7 +328,7 @@ Status StreamWriter::land_oldest() {
   page.insert(page.end(), std::make_move_iterator(flight->extents.begin()),
               std::make_move_iterator(flight->extents.end()));
   // Never between two stripes of a page: the image of one has all of it.
-  if (flight->ends_page &&
+  if (flight->then == Then::kNextPage &&
       staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
     return spill();
   }

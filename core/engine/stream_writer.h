@@ -41,12 +41,14 @@ class StreamWriter {
   std::shared_ptr<StagedObject> take_staged();
 
  private:
+  // What comes after a stripe.
+  enum class Then : std::uint8_t { kNextPage, kRestOfPage };
   // One stripe on its way.
   struct Flight {
     explicit Flight(const StripeWriter& writer) : batch(writer) {}
     std::uint32_t page = 0;
-    bool ends_page = true;  // false: another stripe of the page follows
-    ExtentList extents;     // all of one blob, in the order of its bytes; not empty
+    Then then = Then::kNextPage;
+    ExtentList extents;  // all of one blob, in the order of its bytes; not empty
     StripeWrite stripe;
     StripeBatch batch;
   };
@@ -71,9 +73,9 @@ class StreamWriter {
   // Some of its bytes, which belong at `runs`, as one stripe, or as several where no run of that
   // length is free; none of them is shorter than `shortest` units (core/blob/piece_cut.h).
   Status write_piece(ByteView bytes, std::span<const ByteRange> runs, std::uint32_t shortest,
-                     bool ends_page);
+                     Then then);
   Status write_in_parts(ByteView bytes, std::span<const ByteRange> runs, std::uint64_t each,
-                        std::uint32_t shortest, bool ends_page);
+                        std::uint32_t shortest, Then then);
   // What is in the buffer, as the end of the object. Precondition: as write_page().
   Status stage_rest();
   Status stage_small();

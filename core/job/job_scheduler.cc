@@ -84,11 +84,10 @@ void JobScheduler::stop() {
 }
 
 // Turns are written by the crew's own thread alone, which is the one that asks.
-JobScheduler::Entry* JobScheduler::next(Crew& crew, bool winding_down,
-                                        std::optional<io::Nanos>& wait) {
+JobScheduler::Entry* JobScheduler::next(Crew& crew, Among among, std::optional<io::Nanos>& wait) {
   Entry* found = nullptr;
   for (Entry& entry : crew.entries) {
-    if (winding_down && !entry.job->must_finish()) continue;
+    if (among == Among::kThoseThatMustFinish && !entry.job->must_finish()) continue;
     const std::optional<io::Nanos> due = entry.job->due();
     if (!due.has_value()) continue;
     if (*due > 0) {
@@ -108,7 +107,7 @@ void JobScheduler::work(Crew& crew) {
     const bool ending = crew.ending;
     lock.unlock();
     std::optional<io::Nanos> wait;
-    Entry* const entry = next(crew, winding_down, wait);
+    Entry* const entry = next(crew, winding_down ? Among::kThoseThatMustFinish : Among::kAll, wait);
     lock.lock();
     if (entry != nullptr && winding_down != winding_down_) continue;
     if (entry == nullptr) {

@@ -77,9 +77,9 @@ class JobScheduler {
   // Under the lock.
   static void note_step(Entry& entry, const Status& outcome);
   // The entry whose step is due and whose turn it is, or null; then `wait` is how long until one
-  // is, or nothing. `winding_down`: of those that must finish
-  // alone.
-  static Entry* next(Crew& crew, bool winding_down, std::optional<io::Nanos>& wait);
+  // is, or nothing.
+  enum class Among : std::uint8_t { kAll, kThoseThatMustFinish };
+  static Entry* next(Crew& crew, Among among, std::optional<io::Nanos>& wait);
   // Where the job is.
   std::pair<Crew*, Entry*> find(const Job& job);
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/options.h"
 #include "core/job/job.h"
 #include "core/membership/return_schedule.h"
 #include "io/clock.h"
@@ -41,10 +42,10 @@ class ReturnJob : public Job {
     // Looks at one, and takes it in where that will do. May wait for devices.
     std::function<Attempt(DeviceId)> attempt;
   };
-  // `returns` as in RuntimeOptions: without it the job does nothing.
-  ReturnJob(io::Executor& executor, bool by_themselves, Work work)
+  // `returns` as in RuntimeOptions: unless by themselves, the job does nothing.
+  ReturnJob(io::Executor& executor, Returns returns, Work work)
       : clock_(executor.clock()),
-        by_themselves_(by_themselves),
+        by_themselves_(returns == Returns::kByThemselves),
         work_(std::move(work)),
         mutex_(executor) {}
 

@@ -14,13 +14,13 @@ TEST_CASE("closing: whoever closes first starts the work and gets its outcome") 
   io::SimExecutor sim{3};
   Closing closing(sim);
   CHECK_FALSE(closing.is_closed());
-  REQUIRE(closing.close());
+  REQUIRE(closing.close() == Closing::Caller::kFirst);
   CHECK(closing.is_closed());
-  CHECK_FALSE(closing.close());
+  CHECK(closing.close() == Closing::Caller::kLater);
   sim.run([&] {
     std::unique_ptr<io::Thread> worker;
     const Status status = closing.wait(
-        true,
+        Closing::Caller::kFirst,
         [&] {
           worker = sim.start("worker", [&] {
             sim.sleep_for(5'000'000'000);
@@ -34,7 +34,7 @@ TEST_CASE("closing: whoever closes first starts the work and gets its outcome") 
     int started = 0;
     CHECK(closing
               .wait(
-                  false, [&] { ++started; }, never)
+                  Closing::Caller::kLater, [&] { ++started; }, never)
               .ok());
     CHECK(started == 0);
   });
@@ -44,12 +44,12 @@ TEST_CASE("closing: whoever closes first starts the work and gets its outcome") 
 TEST_CASE("closing: whoever leaves for a silent device may come back, and nothing ends before") {
   io::SimExecutor sim{3};
   Closing closing(sim);
-  REQUIRE(closing.close());
+  REQUIRE(closing.close() == Closing::Caller::kFirst);
   sim.run([&] {
     int started = 0;
     int asked = 0;
     const auto start = [&] { ++started; };
-    const Status left = closing.wait(true, start, [&]() -> std::optional<Error> {
+    const Status left = closing.wait(Closing::Caller::kFirst, start, [&]() -> std::optional<Error> {
       if (++asked < 3) return std::nullopt;
       return Error{ErrorCode::kUnavailable, "silent", ""};
     });

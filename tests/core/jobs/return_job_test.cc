@@ -13,15 +13,15 @@ namespace {
 constexpr io::Nanos kSecond = 1'000'000'000;
 
 struct World {
-  explicit World(bool wanted = true) : by_themselves(wanted) {}
-  const bool by_themselves;
+  explicit World(Returns wanted = Returns::kByThemselves) : returns(wanted) {}
+  const Returns returns;
   io::SimSystem system;
   std::vector<AwayDevice> away;
   ReturnJob::Attempt outcome;
   std::vector<DeviceId> attempts;
   std::function<void()> meanwhile;
   ReturnJob job{system.executor(),
-                by_themselves,
+                returns,
                 {[this] { return away; },
                  [this](DeviceId id) {
                    attempts.push_back(id);
@@ -113,7 +113,7 @@ TEST_CASE("return job: who leaves during a try is heard, and after stop() there 
 }
 
 TEST_CASE("return job: where devices come back when they are asked for, it does nothing") {
-  World w(false);
+  World w(Returns::kWhenAsked);
   w.system.run([&] {
     w.away.push_back({3, Uuid{}});
     w.job.note_change();
