@@ -3,7 +3,7 @@
 # what to do. Add a check by adding an executable to the list.
 set -u
 passed=0 failed=0
-for check in format.sh layers.py words.py labels.py tests.py spelling.sh headers.sh mutations.sh hints.py api_doc.sh; do
+for check in format.sh layers.py words.py labels.py tests.py parameters.py spelling.sh headers.sh mutations.sh hints.py api_doc.sh; do
   if "tools/lint/$check"; then
     passed=$((passed + 1))
   else
