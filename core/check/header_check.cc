@@ -10,6 +10,7 @@
 #include "alloc/root.h"
 #include "base/aligned_buffer.h"
 #include "io/bounded_reads.h"
+#include "io/device_path.h"
 #include "io/os_error.h"
 
 namespace hexad::core {
@@ -20,6 +21,11 @@ constexpr std::size_t kSlotsOfEnd = 3;  // the label, root 0, root 1
 constexpr std::size_t kSlots = std::size(alloc::kDeviceEnds) * kSlotsOfEnd;
 constexpr std::string_view kRootToCome =
     "; fsck --repair, a scrub, a checkpoint or an opening for writing writes a root over it";
+constexpr std::string_view kLabelToCome =
+    "; fsck --repair, a scrub or an opening for writing writes it again";
+// Of a snapshot, in which nothing is put right.
+constexpr std::string_view kElsewhere =
+    "; the pool is a snapshot: a scrub of the pool that it was taken of puts it right there";
 
 std::string name_of(std::size_t slot, alloc::DeviceEnd end) {
   const std::string where = " at the " + std::string(alloc::to_string(end));
@@ -98,14 +104,17 @@ class HeaderCheck {
     checked_.bad_roots[at] = checked_.findings.size();
     find(name_of(slot, end) + ": " +
              (root.ok() ? "is of store " + to_string(root->store) : root.error().message) +
-             std::string(kRootToCome),
+             std::string(to_come(kRootToCome)),
          false);
   }
 
+  std::string_view to_come(std::string_view in_a_pool) const {
+    return io::is_snapshot_path(member_.path) ? kElsewhere : in_a_pool;
+  }
+
   void finish_labels() {
-    std::string left = may_mend_
-                           ? "; fsck --repair, a scrub or an opening for writing writes it again"
-                           : "; it is not written over: see who else uses the device";
+    std::string left = may_mend_ ? std::string(to_come(kLabelToCome))
+                                 : "; it is not written over: see who else uses the device";
     bool mended = false;
     // What was not read may be of somebody else.
     if (bad_ == BadHeaders::kMended && may_mend_ && unread_.empty() && !checked_.silent) {
