@@ -484,9 +484,10 @@ class Store {
   // Errors, and the store is as it was: kAlreadyExists (the path holds something else, or is a
   // device of the store), kNoSpace (too small for a slab), kInvalidArgument (its blocks are larger
   // than those the store is laid out for; failure_domain), kTooBig (too many devices), kBusy
-  // (another process has it), kUnavailable (m data devices are lost or behind; or this one does not
-  // answer, and has been given up after device_patience), kReadOnly, kClosed (close(), `progress`),
-  // kUnsupported (a store in memory), those of the device and of checkpoint().
+  // (another process has it, or another call is adding the same path), kUnavailable (m data devices
+  // are lost or behind; or this one does not answer, and has been given up after device_patience),
+  // kReadOnly, kClosed (close(), `progress`), kUnsupported (a store in memory), those of the device
+  // and of checkpoint().
   Result<DeviceId> add_device(
       const std::string& path,
       const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {},
