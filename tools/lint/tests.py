@@ -44,7 +44,6 @@ WITHOUT = {
     "core/space/slab_moving.h": "space_moves_test.cc",
     "core/clean/cleaner.h": "cleaning_test.cc, cleaning_crash_test.cc, full_store_test.cc",
     "core/clean/compactor.h": "compaction_test.cc, cleaning_crash_test.cc",
-    "core/check/header_check.h": "device_ends_test.cc",
     "core/check/torn_cells.h": "recovery_test.cc, recovery_rules_test.cc (tests/core/faults)",
     "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/api/types.h": "aggregates",
