@@ -33,4 +33,20 @@ Status PageCursor::settle() {
   return {};
 }
 
+Status visit_extents(MetaView& view, const ObjectRecord& object, const PageRange& range,
+                     const RecordShape& shape,
+                     const std::function<void(const ExtentList&)>& visit) {
+  if (object.body == 0) {
+    visit(object.extents);
+    return {};
+  }
+  HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(view, object, range));
+  while (pages.valid()) {
+    HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), pages.page(), shape));
+    visit(extents);
+    HEXAD_TRY(pages.next());
+  }
+  return {};
+}
+
 }  // namespace hexad::core

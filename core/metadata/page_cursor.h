@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -35,5 +36,10 @@ class PageCursor {
   const ObjectRecord& object_;
   std::uint32_t page_ = 0;
 };
+
+// Shows `visit` the extents of all pages of the range, page by page, or those in the record of an
+// object without pages, whatever the range is. Errors: those of reading the metadata; kCorruption.
+Status visit_extents(MetaView& view, const ObjectRecord& object, const PageRange& range,
+                     const RecordShape& shape, const std::function<void(const ExtentList&)>& visit);
 
 }  // namespace hexad::core

@@ -109,12 +109,8 @@ Result<CollectionUsage> StoreReader::collection_usage(std::string_view name) {
     }
   }
   for (const ObjectRecord& record : paged) {
-    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(*state.view, record, {0, kEndOfPages}));
-    while (pages.valid()) {
-      HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), pages.page(), shape));
-      add_extents(extents, usage);
-      HEXAD_TRY(pages.next());
-    }
+    const auto add = [&usage](const ExtentList& extents) { add_extents(extents, usage); };
+    HEXAD_TRY(visit_extents(*state.view, record, {0, kEndOfPages}, shape, add));
   }
   return usage;
 }

@@ -35,17 +35,7 @@ Result<ObjectStat> StoreReader::stat_of(MetaView& view, const ObjectRecord& reco
         has_young = true;
     }
   };
-  if (record.body == 0) {
-    add(record.extents);
-  } else {
-    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(view, record, {0, kEndOfPages}));
-    while (pages.valid()) {
-      HEXAD_TRY_ASSIGN(const ExtentList extents,
-                       decode_page(pages.value(), pages.page(), shape_.record));
-      add(extents);
-      HEXAD_TRY(pages.next());
-    }
-  }
+  HEXAD_TRY(visit_extents(view, record, {0, kEndOfPages}, shape_.record, add));
   stat.placement = stat.extents == 0  ? "none"
                    : stat.extents > 1 ? "list"
                    : has_inline       ? "inline"

@@ -210,19 +210,10 @@ Result<std::vector<ByteRange>> StoreReader::extents(std::string_view collection,
   std::vector<ByteRange> found;
   if (length == 0) return found;
   const std::uint64_t end = begin + length;
-  if (object.body == 0) {
-    add_extents(object.extents, begin, end, found);
-    return found;
-  }
   const PageRange wanted{static_cast<std::uint32_t>(begin / kPageSpan),
                          static_cast<std::uint32_t>(divide_up(end, kPageSpan))};
-  HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(*state.view, object, wanted));
-  while (pages.valid()) {
-    HEXAD_TRY_ASSIGN(const ExtentList page,
-                     decode_page(pages.value(), pages.page(), shape_.record));
-    add_extents(page, begin, end, found);
-    HEXAD_TRY(pages.next());
-  }
+  const auto add = [&](const ExtentList& extents) { add_extents(extents, begin, end, found); };
+  HEXAD_TRY(visit_extents(*state.view, object, wanted, shape_.record, add));
   return found;
 }
 
