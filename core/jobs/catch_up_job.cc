@@ -20,21 +20,19 @@ std::optional<io::Nanos> CatchUpJob::due() {
 }
 
 Result<bool> CatchUpJob::step() {
-  const io::Nanos began = clock_.now();
+  pace_.begin();
   const std::uint64_t used_before = work_.used();
-  if (anew_.exchange(false, std::memory_order_acq_rel)) pause_ = kFirstPause;
+  if (anew_.exchange(false, std::memory_order_acq_rel)) pause_.reset();
   Result<bool> done = work();
-  const io::Nanos now = clock_.now();
   if (!done.ok()) {  // the next pass begins anew
     position_.clear();
     problem_.clear();
   }
-  io::Nanos rest = work_.used() == used_before ? 0 : now - began;
+  io::Nanos rest = work_.used() == used_before ? 0 : pace_.worked();
   if (position_.empty() && work_.wanted()) {
-    rest = pause_;
-    pause_ = std::min(2 * pause_, kLongestPause);
+    rest = pause_.next();
   }
-  next_.store(now + rest, std::memory_order_release);
+  next_.store(clock_.now() + rest, std::memory_order_release);
   return done;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/api/types.h"
 #include "core/job/job.h"
+#include "core/job/pace.h"
 #include "io/clock.h"
 
 namespace hexad::core {
@@ -59,7 +60,8 @@ class CatchUpJob : public Job {
   std::atomic<std::uint64_t> total_{0};  // bytes, when it began
   std::string position_;                 // by the job's thread alone, as the next two
   std::string problem_;                  // of the present pass
-  io::Nanos pause_ = kFirstPause;
+  HalfPace pace_{clock_};                // likewise, as the next
+  Backoff pause_{kFirstPause, kLongestPause};
 };
 
 }  // namespace hexad::core

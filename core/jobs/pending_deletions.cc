@@ -42,7 +42,7 @@ std::optional<io::Nanos> PendingDeletions::due() {
 
 std::optional<io::Nanos> PendingDeletions::due_locked() {
   if (pending_.empty()) return std::nullopt;
-  if (pause_ == 0) return io::Nanos{0};
+  if (!pause_.failing()) return io::Nanos{0};
   return std::max<io::Nanos>(0, retry_at_ - executor_.clock().now());
 }
 
@@ -64,7 +64,7 @@ void PendingDeletions::note_deleted() { note_some_deleted({}); }
 
 void PendingDeletions::note_some_deleted(Doomed&& rest) {
   const io::Lock lock(mutex_);
-  pause_ = 0;
+  pause_.reset();
   put_first(pending_.bodies, rest.bodies);
   put_first(pending_.cuts, rest.cuts);
   put_first(pending_.names, rest.names);
@@ -75,8 +75,7 @@ void PendingDeletions::note_failed(Doomed&& rest) {
   put_last(pending_.bodies, rest.bodies);
   put_last(pending_.cuts, rest.cuts);
   put_last(pending_.names, rest.names);
-  pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
-  retry_at_ = executor_.clock().now() + pause_;
+  retry_at_ = executor_.clock().now() + pause_.next();
 }
 
 }  // namespace hexad::core

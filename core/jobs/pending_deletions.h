@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "core/job/pace.h"
 #include "core/plan/planner.h"
 #include "io/clock.h"
 #include "io/executor.h"
@@ -40,8 +41,8 @@ class PendingDeletions {
   io::Executor& executor_;
   io::Mutex mutex_;  // a leaf
   Doomed pending_;
-  io::Nanos pause_ = 0;     // before the next try, when the last one has failed; else 0
-  io::Nanos retry_at_ = 0;  // none before
+  Backoff pause_{kFirstPause, kLongestPause};
+  io::Nanos retry_at_ = 0;  // none before, while the last try has failed
 };
 
 }  // namespace hexad::core

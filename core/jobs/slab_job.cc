@@ -22,29 +22,27 @@ std::optional<io::Nanos> SlabJob::due() {
 }
 
 Result<bool> SlabJob::step() {
-  const io::Nanos began = clock_.now();
+  pace_.begin();
   // Before looking: who asks from here on is heard after this round.
   asked_.store(false, std::memory_order_release);
-  if (anew_.exchange(false, std::memory_order_acq_rel)) pause_ = kFirstPause;
+  if (anew_.exchange(false, std::memory_order_acq_rel)) pause_.reset();
   const Result<Round> round =
       move_some_([this] { return !stopping_.load(std::memory_order_acquire); });
-  const io::Nanos now = clock_.now();
   if (round.ok() && round->left == 0) {
     done_.store(0, std::memory_order_release);
     left_.store(0, std::memory_order_release);
-    pause_ = kFirstPause;
+    pause_.reset();
     if (round->leaving) want_again(kLeaving);
     return true;
   }
-  io::Nanos rest = now - began;
+  io::Nanos rest = pace_.worked();
   if (round.ok() && round->moved > 0) {
     done_.fetch_add(round->moved, std::memory_order_acq_rel);
     left_.store(round->left - std::min(round->left, round->moved), std::memory_order_release);
-    pause_ = kFirstPause;
+    pause_.reset();
   } else {
     if (round.ok()) left_.store(round->left, std::memory_order_release);
-    rest = pause_;
-    if (!round.ok() || !round->given_up) pause_ = std::min(2 * pause_, kLongestPause);
+    rest = !round.ok() || !round->given_up ? pause_.next() : pause_.coming();
   }
   want_again(rest);
   HEXAD_TRY(round.status());

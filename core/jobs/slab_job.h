@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/job/job.h"
+#include "core/job/pace.h"
 #include "io/clock.h"
 
 namespace hexad::core {
@@ -77,7 +78,8 @@ class SlabJob : public Job {
   std::atomic<io::Nanos> next_{0};      // not before
   std::atomic<std::uint64_t> done_{0};  // slabs, since there was last nothing to do
   std::atomic<std::uint64_t> left_{0};
-  io::Nanos pause_ = kFirstPause;  // by the job's thread alone
+  HalfPace pace_{clock_};  // by the job's thread alone, as the next
+  Backoff pause_{kFirstPause, kLongestPause};
 };
 
 }  // namespace hexad::core

@@ -20,7 +20,8 @@ RunMerger::RunMerger(io::Executor& executor, const RunCatalogue& runs, const Blo
       words_(words),
       tell_(std::move(tell)),
       mutex_(executor),
-      changed_(executor) {}
+      changed_(executor),
+      pace_(executor.clock()) {}
 
 RunMerger::~RunMerger() { RunMerger::stop(); }
 
@@ -117,18 +118,17 @@ void RunMerger::stop() {
 }
 
 // Between two steps of a merge. An error ends it.
-Status RunMerger::pace() {
+Status RunMerger::go_on() {
   io::Lock lock(mutex_);
   const Error unwanted{ErrorCode::kBusy, "the merge is not wanted any more", ""};
   if (unwanted_ || stopping_) return unwanted;
-  const io::Nanos worked = executor_.clock().now() - working_since_;
-  if (hurry_ || worked < kWorkAtOnce) return {};
-  const io::Nanos until = executor_.clock().now() + std::min(worked, kLongestRest);
+  if (hurry_ || pace_.worked() < kWorkAtOnce) return {};
+  const io::Nanos until = pace_.rest_until(kLongestRest);
   while (!hurry_ && !unwanted_ && !stopping_) {
     const io::Nanos left = until - executor_.clock().now();
     if (left <= 0 || !changed_.wait_for(lock, left)) break;
   }
-  working_since_ = executor_.clock().now();
+  pace_.begin();
   return unwanted_ || stopping_ ? Status(unwanted) : Status();
 }
 
@@ -142,10 +142,10 @@ Result<bool> RunMerger::step() {
   if (state_ != State::kWanted) return false;
   state_ = State::kRunning;
   const RunMerge plan = std::exchange(plan_, {});
-  working_since_ = executor_.clock().now();
+  pace_.begin();
   lock.unlock();
   std::set<DeviceId> failed;
-  Result<MergedRun> merged = runs_.merge(plan, preparer_, failed, [this] { return pace(); });
+  Result<MergedRun> merged = runs_.merge(plan, preparer_, failed, [this] { return go_on(); });
   lock.lock();
   failed_.merge(failed);
   const bool unwanted = std::exchange(unwanted_, false) || stopping_;

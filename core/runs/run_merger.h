@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
 #include "core/job/job.h"
+#include "core/job/pace.h"
 #include "core/runs/run_catalogue.h"
 #include "io/executor.h"
 
@@ -77,7 +78,7 @@ class RunMerger : public Job {
  private:
   enum class State : std::uint8_t { kIdle, kWanted, kRunning, kFinished };
 
-  Status pace();
+  Status go_on();
   bool under_way() const { return state_ == State::kWanted || state_ == State::kRunning; }
 
   io::Executor& executor_;
@@ -92,7 +93,7 @@ class RunMerger : public Job {
   bool hurry_ = false;     // until the one under way ends
   bool unwanted_ = false;  // the one under way
   bool stopping_ = false;
-  io::Nanos working_since_ = 0;
+  HalfPace pace_;
   RunMerge plan_;                      // kWanted
   std::vector<std::uint64_t> inputs_;  // but for kIdle
   std::uint64_t units_ = 0;            // kWanted and kRunning: those of the inputs
