@@ -187,8 +187,8 @@ Status check_root(const Root& root) {
 
 Status check_room_to_go_on(const Root& root) {
   const auto log = log_numbers(root);
-  const std::uint64_t highest =
-      std::max({root.promised_epoch, root.sequence, *std::max_element(log.begin(), log.end())});
+  const std::uint64_t highest = std::max<std::uint64_t>(
+      {root.promised_epoch, root.sequence, *std::max_element(log.begin(), log.end())});
   if (highest <= kMost - kRoom) return {};
   return Error{ErrorCode::kCorruption,
                "an epoch, LSN, sequence of roots or place in the log is " +

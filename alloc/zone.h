@@ -8,12 +8,13 @@
 #include <string>
 
 #include "base/codec.h"
+#include "base/id.h"
 #include "base/ids.h"
 
 namespace hexad::alloc {
 
 // Numbered by the store, never reused.
-using ZoneId = std::uint32_t;
+using ZoneId = Id<struct ZoneTag, std::uint32_t>;
 
 // Most slabs a zone may have: slot numbers are one byte on disk.
 inline constexpr std::uint32_t kMaxZoneSlots = 255;

@@ -194,7 +194,7 @@ std::uint32_t ZoneSet::zone_units(ZoneId zone) const {
 
 Lsn ZoneSet::image_lsn(ZoneId zone) const {
   const Zone* found = find(zone);
-  return found == nullptr ? 0 : found->state.image_lsn();
+  return found == nullptr ? Lsn{0} : found->state.image_lsn();
 }
 
 // --- life of an extent ---

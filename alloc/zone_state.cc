@@ -220,7 +220,7 @@ Lsn ZoneState::take_births(UnitRun run) {
                 lsn);
     }
   }
-  return known == run.units ? first : 0;
+  return known == run.units ? first : Lsn{0};
 }
 
 void ZoneState::forget_births(Lsn lsn) {
@@ -465,7 +465,7 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
   for (const auto& [unit, deferred] : deferred_) {
     const Lsn freed = std::max(deferred.freed, oldest);
     image.deferred.push_back(
-        {{unit, deferred.units}, freed, deferred.born < oldest ? 0 : deferred.born});
+        {{unit, deferred.units}, freed, deferred.born < oldest ? Lsn{0} : deferred.born});
   }
   std::sort(image.deferred.begin(), image.deferred.end(),
             [](const DeferredFree& a, const DeferredFree& b) { return a.run < b.run; });

@@ -8,21 +8,22 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/id.h"
 
 namespace hexad {
 
 // A log sequence number: the place of a transaction in the one order of all of a store. They begin
 // at 1, and 0 means "before everything".
-using Lsn = std::uint64_t;
+using Lsn = Id<struct LsnTag, std::uint64_t>;
 // The largest log sequence number.
-inline constexpr Lsn kMaxLsn = ~Lsn{0};
+inline constexpr Lsn kMaxLsn = std::numeric_limits<Lsn>::max();
 
 // A number that grows with every opening for writing and every change of the devices of a store;
 // none is used twice.
-using Epoch = std::uint64_t;
+using Epoch = Id<struct EpochTag, std::uint64_t>;
 
 // The index of a device in the device table of a store; it stays for the life of the store.
-using DeviceId = std::uint32_t;
+using DeviceId = Id<struct DeviceTag, std::uint32_t>;
 
 // A universally unique identifier (RFC 4122).
 struct Uuid {

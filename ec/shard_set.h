@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/id.h"
+
 namespace hexad::ec {
 
 // 0 to k-1 are data, k to k+m-1 parity.
-using ShardIndex = std::uint32_t;
+using ShardIndex = Id<struct ShardTag, std::uint32_t>;
 
 // Members are below 64. Indexes from there on are ignored by add() and never contained, so that a
 // set can be built from unchecked numbers; compare size() with the count put in.

@@ -110,14 +110,15 @@ void MetadataCheck::look_at_forward() {
 
 // Of a layer of omaps, or of a shared blob.
 void MetadataCheck::look_at_owners() {
-  const bool layer = at_.key[0] == 'l';
-  const Result<std::uint64_t> id = layer ? parse_layer_key(at_.key) : parse_share_key(at_.key);
   const Result<std::uint64_t> owners = decode_owners(at_.value);
-  if (!id.ok() || !owners.ok()) return find(id.ok() ? owners.error() : id.error());
-  if (layer) {
-    check_.note_layer_owners(*id, *owners);
+  if (at_.key[0] == 'l') {
+    const Result<OmapId> layer = parse_layer_key(at_.key);
+    if (!layer.ok() || !owners.ok()) return find(layer.ok() ? owners.error() : layer.error());
+    check_.note_layer_owners(*layer, *owners);
   } else {
-    check_.note_blob_owners(*id, *owners);
+    const Result<ShareId> share = parse_share_key(at_.key);
+    if (!share.ok() || !owners.ok()) return find(share.ok() ? owners.error() : share.error());
+    check_.note_blob_owners(*share, *owners);
   }
 }
 

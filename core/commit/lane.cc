@@ -568,7 +568,7 @@ Status Lane::wait_recorded(Lsn lsn) {
       HEXAD_ASSERT(lsn <= durable_);
       if (recorded_ >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
-      wanted_ = std::max(wanted_, next_lsn_ - 1);
+      wanted_ = std::max<Lsn>(wanted_, next_lsn_ - 1);
       urgent_ = wanted_;
       if (pauses_ == 0 && is_idle()) {
         HEXAD_TRY_ASSIGN(group, admit_watermark());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "base/id.h"
 #include "base/text_bytes.h"
 #include "core/control/control_messages.h"
 
@@ -232,6 +233,10 @@ class Writer {
 
  private:
   static Json one(const Uuid& value) { return to_string(value); }
+  template <typename Tag, typename Rep>
+  static Json one(Id<Tag, Rep> value) {
+    return value.value();
+  }
   static Json one(Health value) { return static_cast<unsigned>(value); }
   static Json one(Hint value) { return static_cast<unsigned>(value); }
   static Json one(const compression::Policy& value) { return compression::to_string(value); }
@@ -312,6 +317,13 @@ class Reader {
     const Result<compression::Policy> policy = compression::parse_policy(from.get<std::string>());
     if (policy.ok()) into = *policy;
     return policy.ok();
+  }
+  template <typename Tag, typename Rep>
+  static bool one(const Json& from, Id<Tag, Rep>& into) {
+    Rep number = 0;
+    if (!one(from, number)) return false;
+    into = number;
+    return true;
   }
   static bool one(const Json& from, std::optional<std::uint64_t>& into) {
     if (from.is_null()) return true;

@@ -67,7 +67,7 @@ Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_vi
   if (!fresh) return &at->second;
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page, shape));
   at->second = parts_.log_blobs->resolve(std::move(extents), step.places);
-  if (give_share_ids(at->second, [this] { return new_body(); })) {
+  if (give_share_ids(at->second, [this] { return ShareId{new_body().value()}; })) {
     step.owners.keep({{}, step.copied.from, page}, at->second);
     step.record.images.push_back(
         {page_key(step.copied.from, page), encode_page(at->second, shape)});

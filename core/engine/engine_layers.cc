@@ -133,7 +133,7 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, Blo
   }
   const auto share = [&](const ListName& from, ExtentList& extents) {
     extents = parts_.log_blobs->resolve(std::move(extents));
-    const bool fresh = give_share_ids(extents, [this] { return new_body(); });
+    const bool fresh = give_share_ids(extents, [this] { return ShareId{new_body().value()}; });
     owners.note(extents);
     if (fresh) owners.keep(from, extents);
     return fresh;

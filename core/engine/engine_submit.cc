@@ -36,7 +36,7 @@ Error Engine::told(const Error& error, Durability durability) const {
 Status Engine::sync() {
   if (lane_ == nullptr) return {};
   if (closing_.is_closed()) return writable();
-  const Lsn last = lane_->stopped().has_value() ? lane_->durable() : lane_->next_lsn() - 1;
+  const Lsn last = lane_->stopped().has_value() ? lane_->durable() : Lsn{lane_->next_lsn() - 1};
   Status durable = lane_->wait_durable(last);
   HEXAD_TRY(lost_buffered());
   return durable;

@@ -67,7 +67,7 @@ Status check_room_to_go_on(const Recovered& recovered, const alloc::RootChoice& 
   highest.promised_epoch = choice.promised_epoch;
   highest.sequence = choice.sequence;
   highest.previous_epoch_end = std::max(recovered.last_lsn, recovered.scan.max_watermark);
-  highest.log_trim.end = std::max(highest.log_trim.end, recovered.scan.fresh);
+  highest.log_trim.end = std::max<std::uint64_t>(highest.log_trim.end, recovered.scan.fresh);
   return alloc::check_room_to_go_on(highest);
 }
 

@@ -45,7 +45,7 @@ class BodyIds {
  private:
   static std::uint32_t counter_of(BodyId id) { return static_cast<std::uint32_t>(id); }
 
-  std::atomic<BodyId> last_{0};
+  std::atomic<std::uint64_t> last_{0};  // a BodyId
 };
 
 }  // namespace hexad::core

@@ -383,7 +383,7 @@ void PlanState::share(Content& content, Page& page, std::uint64_t offset, std::u
     const bool shown = extent.end() > offset && extent.offset < end;
     if (!shown || extent.is_inline() || extent.blob.share != 0) continue;
     const auto [at, is_new] = fresh.try_emplace(extent.blob.id(), 0);
-    if (is_new) at->second = context_.new_body();
+    if (is_new) at->second = ShareId{context_.new_body().value()};
   }
   const auto mark = [&](ExtentList& extents) {
     bool any = false;

@@ -381,8 +381,8 @@ class Planner {
       content->pages[index] = Page{{}, extents, true};
     }
     const bool keep_body = staged.spilled > 0;
-    content->record.body = keep_body ? staged.body : 0;
-    content->stored_body = keep_body ? staged.body : 0;
+    content->record.body = keep_body ? staged.body : BodyId{0};
+    content->stored_body = keep_body ? staged.body : BodyId{0};
     content->all_pages = !keep_body;
     if (keep_body) {
       plan_.record.images.push_back({writer_key(staged.body), std::nullopt});

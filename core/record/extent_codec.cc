@@ -166,8 +166,8 @@ Status decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape, Blo
   blob.cell_sums = decode_sums(in, cell_sum_count(blob, shape), shape.checksum);
   blob.block_sums = decode_sums(in, block_sum_count(blob, shape), shape.checksum);
   if ((head & kIsShared) != 0) {
-    blob.share = in.varint_up_to(kMax32) << 32;
-    blob.share |= in.varint_up_to(kMax32);
+    const std::uint64_t high = in.varint_up_to(kMax32) << 32;
+    blob.share = high | in.varint_up_to(kMax32);
     if (blob.share == 0) in.fail();  // none has no bit
   }
   return {};

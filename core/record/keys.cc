@@ -204,17 +204,17 @@ Result<OmapKey> parse_omap_key(std::string_view key) {
 
 Result<OmapId> parse_layer_key(std::string_view key) {
   if (!has_shape(key, kLayerTag, 9)) return broken_key("omap layer", key);
-  return read_be64(key, 1);
+  return OmapId{read_be64(key, 1)};
 }
 
 Result<ShareId> parse_share_key(std::string_view key) {
   if (!has_shape(key, kShareTag, 9)) return broken_key("shared blob", key);
-  return read_be64(key, 1);
+  return ShareId{read_be64(key, 1)};
 }
 
 Result<CollectionId> parse_totals_key(std::string_view key) {
   if (!has_shape(key, kTotalsTag, 5)) return broken_key("totals", key);
-  return read_be32(key, 1);
+  return CollectionId{read_be32(key, 1)};
 }
 
 Result<DoomedKey> parse_doomed_key(std::string_view key) {
@@ -230,12 +230,12 @@ Result<PageKey> parse_page_key(std::string_view key) {
 
 Result<BodyId> parse_cut_key(std::string_view key) {
   if (!has_shape(key, kCutTag, 9)) return broken_key("cut pages", key);
-  return read_be64(key, 1);
+  return BodyId{read_be64(key, 1)};
 }
 
 Result<BodyId> parse_writer_key(std::string_view key) {
   if (!has_shape(key, kWriterTag, 9)) return broken_key("writer", key);
-  return read_be64(key, 1);
+  return BodyId{read_be64(key, 1)};
 }
 
 Result<std::uint32_t> parse_zone_key(std::string_view key) {

@@ -27,6 +27,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/ids.h"
 #include "core/api/types.h"
 
@@ -35,15 +36,15 @@ namespace hexad::core {
 // Of a collection, and of a space, in which collections have their names
 // (core/record/name_parts.h). Both are drawn from one counter, and every collection has a space of
 // its own number to begin with.
-using CollectionId = std::uint32_t;
+using CollectionId = Id<struct CollectionTag, std::uint32_t>;
 // Names the extent pages of one object body; never reused: {epoch low 32 bits, counter}.
-using BodyId = std::uint64_t;
+using BodyId = Id<struct BodyTag, std::uint64_t>;
 // Names the entries of one omap. Drawn like the ids of bodies, so none is both.
 using OmapId = BodyId;
 
 // Names a blob that has had more than one owner, beside its place. Drawn like the ids of bodies;
 // 0: never shared.
-using ShareId = std::uint64_t;
+using ShareId = Id<struct ShareTag, std::uint64_t>;
 
 // Of the keys above but forward keys, which have one of the others at their end; no longer one is
 // ever written.

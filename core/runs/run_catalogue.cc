@@ -289,7 +289,7 @@ std::vector<alloc::Extent> RunCatalogue::deferred_in_images(const RunDraft& draf
 
 Status RunCatalogue::add_run(RunDraft& draft, const BlobPreparer& preparer, Lsn lsn, Epoch epoch,
                              const EachChange& changes) const {
-  const Lsn after = draft.manifest.runs.empty() ? 0 : draft.manifest.runs.front().last_lsn;
+  const Lsn after = draft.manifest.runs.empty() ? Lsn{0} : draft.manifest.runs.front().last_lsn;
   const Writing writing{preparer,
                         after,
                         lsn,

@@ -57,7 +57,7 @@ struct Member {
 };
 
 // Counts the flush domains of the devices that have been attached, from 0.
-using FlushDomain = std::uint32_t;
+using FlushDomain = Id<struct FlushDomainTag, std::uint32_t>;
 inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
 
 // What is left of the redundancy when a zone may have lost so many cells: one for each data device

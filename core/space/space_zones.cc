@@ -59,7 +59,7 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
   }
   if (known) known_.insert(image.zone);
   take_slabs(image.slots);
-  next_zone_ = std::max(next_zone_, image.zone + 1);
+  next_zone_ = std::max<alloc::ZoneId>(next_zone_, image.zone + 1);
   return {};
 }
 
@@ -95,7 +95,7 @@ void Space::open_zone(alloc::ZoneId zone) {
 Status Space::add_checked(const ZoneCreation& creation) {
   HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
   take_slabs(creation.slots);
-  next_zone_ = std::max(next_zone_, creation.zone + 1);
+  next_zone_ = std::max<alloc::ZoneId>(next_zone_, creation.zone + 1);
   return {};
 }
 

@@ -20,12 +20,13 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/id.h"
 #include "io/device.h"
 #include "io/sim/cow_image.h"
 
 namespace hexad::io {
 
-using OpId = std::uint64_t;
+using OpId = Id<struct OpTag, std::uint64_t>;
 
 // How much of a pending write a crash leaves.
 struct Survival {

@@ -18,13 +18,14 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/ids.h"
 
 namespace hexad::kv {
 
 // A place in the endless log, in bytes; it only grows. Its physical place in an area of `size`
 // bytes is position % size. A block never wraps: position % size + length <= size.
-using LogPosition = std::uint64_t;
+using LogPosition = Id<struct LogPositionTag, std::uint64_t>;
 inline constexpr LogPosition kNoPosition = ~LogPosition{0};
 
 inline constexpr std::uint32_t kLogHeaderSize = 128;       // bytes

@@ -41,6 +41,8 @@
 #include <utility>
 #include <variant>
 
+#include "python/native/ids.h"  // IWYU pragma: keep
+
 namespace hexad::python {
 
 // How many fork() calls lie between the process that loaded this module and this one.

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "python/native/ids.h"  // IWYU pragma: keep
+
 // None is an argument like any other: what is wanted in its place is said here, in words.
 template <>
 struct nanobind::detail::has_arg_defaults<nanobind::handle> : std::true_type {};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "python/native/changes.h"
+#include "python/native/ids.h"  // IWYU pragma: keep
 
 namespace hexad::python {
 

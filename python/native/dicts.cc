@@ -141,7 +141,7 @@ nb::object to_stat(const ObjectStat& stat) {
     PyTuple_SET_ITEM(result.ptr(), at++, field.release().ptr());
   };
   add(nb::int_(stat.size));
-  add(nb::int_(stat.version));
+  add(nb::int_(stat.version.value()));
   add(nb::int_(stat.mtime));
   add(nb::int_(stat.stored));
   add(nb::int_(stat.extents));

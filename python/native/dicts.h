@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "python/native/ids.h"  // IWYU pragma: keep
+
 namespace hexad::python {
 
 // (size, version, mtime in ns, stored, extents, hint flags, placement)

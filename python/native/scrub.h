@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "python/native/ids.h"  // IWYU pragma: keep
 #include "python/native/store_handle.h"
 
 namespace hexad::python {

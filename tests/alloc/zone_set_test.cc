@@ -234,7 +234,7 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
       log.push_back({lsn, Record::Kind::kFree, extent});
       REQUIRE(set->publish_free(extent, lsn).error().code == ErrorCode::kCorruption);
     } else if (dice < 94) {
-      reclaimed = std::max(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 20) + 1));
+      reclaimed = std::max<Lsn>(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 20) + 1));
       const std::uint64_t before = set->counters().deferred;
       const std::uint64_t units = set->reclaim(reclaimed);
       REQUIRE(units == before - set->counters().deferred);
@@ -665,7 +665,7 @@ TEST_CASE("zone_set: what readers need by birth and death is held for them, and 
       readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(rng.below(readers.size())));
     }
     if (rng.below(3) > 0) continue;
-    reclaimed = std::max(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 8)));
+    reclaimed = std::max<Lsn>(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 8)));
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     const Lsn oldest = readers.empty() ? reclaimed : std::min(reclaimed, readers.front().from);

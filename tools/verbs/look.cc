@@ -9,9 +9,9 @@
 namespace hexad::tools {
 
 Result<DeviceId> parse_device(const std::string& word, const Session& session) {
-  DeviceId id = 0;
+  DeviceId::Representation id = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-  if (error == std::errc() && end == word.data() + word.size()) return id;
+  if (error == std::errc() && end == word.data() + word.size()) return DeviceId{id};
   return Error{ErrorCode::kInvalidArgument, "'" + printable(word) + "' is no device number",
                fmt::format("hexad device ls {} shows them.", session.pool().word())};
 }

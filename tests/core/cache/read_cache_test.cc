@@ -456,10 +456,10 @@ TEST_CASE("read_cache: with writers and readers at once no one finds what was ou
         if (found.record != nullptr) {
           hits.fetch_add(1);
           if (found.record->object.version < least) wrong.fetch_add(1);
-          const auto version = static_cast<std::byte>(found.record->object.version);
+          const auto version = static_cast<std::byte>(found.record->object.version.value());
           const auto again = cache.find_bytes("c", name, {0, 100}, Count::kBoth);
           if (again.bytes.has_value()) {
-            const auto newer = static_cast<std::byte>(again.record->object.version);
+            const auto newer = static_cast<std::byte>(again.record->object.version.value());
             if (again.bytes->back() != newer) wrong.fetch_add(1);
           } else {
             cache.insert_bytes(*found.record, Bytes(100, version));

@@ -92,7 +92,7 @@ Answer one_commit(World& world, LogDurability durability) {
     const Result<Lsn> lsn = put(store, "second", noise(200, 2));
     answer.took = world.now() - begin;
     answer.good = answer.good && lsn.ok();
-    answer.lsn = lsn.ok() ? *lsn : 0;
+    answer.lsn = lsn.ok() ? *lsn : Lsn{0};
     answer.durable = store.status().last_lsn;
     answer.readable = get(store, "second") == noise(200, 2);
     world.sleep(50'000'000);
