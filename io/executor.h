@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/thread_annotations.h"
 #include "io/clock.h"
 #include "io/no_unwinding.h"
 
@@ -77,28 +78,28 @@ class FiberScheduler {
 };
 
 // Not recursive. Lock order: doc/invariants.md.
-class Mutex {
+class HEXAD_CAPABILITY("mutex") Mutex {
  public:
   explicit Mutex(Executor& executor) : fibers_(executor.fibers()) {}
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void lock() {
+  void lock() HEXAD_ACQUIRE() {
     if (fibers_ == nullptr) {
       mutex_.lock();
     } else {
       lock_fiber();
     }
   }
-  bool try_lock() {
+  bool try_lock() HEXAD_TRY_ACQUIRE(true) {
     if (fibers_ == nullptr) return mutex_.try_lock();
     if (held_) return false;
     held_ = true;
     return true;
   }
   // False when `duration` passed first, by the wall clock: one that is set back makes it longer.
-  bool try_lock_for(Nanos duration);
-  void unlock() {
+  bool try_lock_for(Nanos duration) HEXAD_TRY_ACQUIRE(true);
+  void unlock() HEXAD_RELEASE() {
     if (fibers_ == nullptr) {
       mutex_.unlock();
     } else {
@@ -119,13 +120,16 @@ class Mutex {
 // As std::unique_lock, but no exception leaves it while it is held: what its mutex guards may be
 // half changed, so the process ends before others can see that (io/no_unwinding.h).
 template <typename M>
-class BasicLock {
+class HEXAD_SCOPED_CAPABILITY BasicLock {
  public:
-  explicit BasicLock(M& mutex) : mutex_(mutex), exceptions_(std::uncaught_exceptions()) { lock(); }
+  explicit BasicLock(M& mutex) HEXAD_ACQUIRE(mutex)
+      : mutex_(mutex), exceptions_(std::uncaught_exceptions()) {
+    lock();
+  }
   // Of one that this thread holds.
-  BasicLock(M& mutex, std::adopt_lock_t)
+  BasicLock(M& mutex, std::adopt_lock_t) HEXAD_REQUIRES(mutex)
       : mutex_(mutex), exceptions_(std::uncaught_exceptions()), held_(true) {}
-  ~BasicLock() {
+  ~BasicLock() HEXAD_RELEASE() {
     if (!held_) return;
     if (std::uncaught_exceptions() > exceptions_) stop_unwinding("what a lock guards");
     mutex_.unlock();
@@ -133,11 +137,11 @@ class BasicLock {
   BasicLock(const BasicLock&) = delete;
   BasicLock& operator=(const BasicLock&) = delete;
 
-  void lock() {
+  void lock() HEXAD_ACQUIRE() {
     mutex_.lock();
     held_ = true;
   }
-  void unlock() {
+  void unlock() HEXAD_RELEASE() {
     held_ = false;
     mutex_.unlock();
   }
@@ -156,14 +160,16 @@ class CondVar {
   CondVar(const CondVar&) = delete;
   CondVar& operator=(const CondVar&) = delete;
 
-  // As std::condition_variable: releases the lock while waiting; wakes up spuriously.
-  void wait(Lock& lock);
+  // As std::condition_variable: releases the lock while waiting; wakes up spuriously. The thread
+  // safety analysis does not know which mutex a lock that is passed on holds, nor that `ready` may
+  // require it.
+  void wait(Lock& lock) HEXAD_NO_THREAD_SAFETY_ANALYSIS;
   template <typename Predicate>
-  void wait(Lock& lock, Predicate ready) {
+  void wait(Lock& lock, Predicate ready) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     while (!ready()) wait(lock);
   }
   // False when `duration` passed first. Spurious wake-ups return true.
-  bool wait_for(Lock& lock, Nanos duration);
+  bool wait_for(Lock& lock, Nanos duration) HEXAD_NO_THREAD_SAFETY_ANALYSIS;
   void notify_one();
   void notify_all();
 

@@ -16,22 +16,22 @@
 
 namespace hexad::core {
 
-class Sequencer {
+class HEXAD_CAPABILITY("sequencer") Sequencer {
  public:
   explicit Sequencer(io::Executor& executor) : mutex_(executor) {}
 
-  void lock() {
+  void lock() HEXAD_ACQUIRE() {
     mutex_.lock();
     ++held();
   }
-  bool try_lock() {
+  bool try_lock() HEXAD_TRY_ACQUIRE(true) {
     if (!mutex_.try_lock()) return false;
     ++held();
     return true;
   }
   // As lock() on threads that nobody calls back (io/recall.h). False: the thread was, and holds
   // nothing.
-  bool lock_unless_recalled() {
+  bool lock_unless_recalled() HEXAD_TRY_ACQUIRE(true) {
     if (io::Recall::here() == nullptr) {
       lock();
       return true;
@@ -42,7 +42,7 @@ class Sequencer {
     ++held();
     return true;
   }
-  void unlock() {
+  void unlock() HEXAD_RELEASE() {
     --held();
     mutex_.unlock();
   }
