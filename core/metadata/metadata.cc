@@ -203,8 +203,9 @@ std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
 
 void Metadata::drop_frozen() {
   const io::Lock lock(mutex_);
-  std::erase_if(settled_,
-                [this](const auto& known) { return frozen_->get(known.first).has_value(); });
+  std::erase_if(settled_, [this](const auto& known) HEXAD_REQUIRES(mutex_) {
+    return frozen_->get(known.first).has_value();
+  });
   frozen_.reset();
   ++drops_;
 }
@@ -240,7 +241,8 @@ void Metadata::unfreeze() {
 }
 
 std::optional<std::optional<std::string_view>> MetaView::in_memtables(std::string_view key,
-                                                                      bool* newest) {
+                                                                      bool* newest)
+    HEXAD_REQUIRES(metadata_.mutex_) {
   const std::optional<kv::Memtable::Found> latest = active_->get(key);
   // Without a freeze() since the view was made, only the active table has versions above it.
   const bool visible = !latest.has_value() || latest->lsn <= lsn_;

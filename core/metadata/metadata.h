@@ -163,7 +163,8 @@ class MetaView {
   friend class Metadata;
   MetaView(Metadata& metadata, Lsn lsn) : metadata_(metadata), lsn_(lsn) {}
 
-  // Under the lock of the metadata: what the memtables say, as Metadata::without_index() does.
+  // Under the lock of the metadata, as the definition says: what the memtables say, as
+  // Metadata::without_index() does.
   std::optional<std::optional<std::string_view>> in_memtables(std::string_view key, bool* newest);
 
   Metadata& metadata_;
@@ -241,16 +242,17 @@ class Metadata {
   friend class MetaView;
   friend class MetaView::Cursor;
 
-  // Under the lock. What there is to say of the newest value without the index: the outer one is
+  // What there is to say of the newest value without the index: the outer one is
   // nothing when that has to be asked.
-  std::optional<std::optional<std::string>> without_index(std::string_view key) const;
+  std::optional<std::optional<std::string>> without_index(std::string_view key) const
+      HEXAD_REQUIRES(mutex_);
   struct Settled {
     std::optional<std::string> value;
     // Of a value that can be decoded.
     std::shared_ptr<const CollectionRecord> record;
   };
-  // Under the lock. Null: not known, or not a key that is remembered.
-  const Settled* settled(std::string_view key) const;
+  // Null: not known, or not a key that is remembered.
+  const Settled* settled(std::string_view key) const HEXAD_REQUIRES(mutex_);
   // What the index had for the key when so many memtables had been dropped.
   void note_settled(std::string_view key, std::uint64_t drops,
                     std::optional<std::string_view> value);
@@ -258,11 +260,12 @@ class Metadata {
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
   ReadCache* cache_ = nullptr;
-  std::shared_ptr<kv::Memtable> active_;
-  std::shared_ptr<kv::Memtable> frozen_;
-  bool thawing_ =
-      false;            // unfreeze() is under way: the frozen one gets all that the active one gets
-  Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
+  std::shared_ptr<kv::Memtable> active_ HEXAD_GUARDED_BY(mutex_);
+  std::shared_ptr<kv::Memtable> frozen_ HEXAD_GUARDED_BY(mutex_);
+  // unfreeze() is under way: the frozen one gets all that the active one gets.
+  bool thawing_ HEXAD_GUARDED_BY(mutex_) = false;
+  // Of the last freeze(): the index may hold changes up to here.
+  Lsn frozen_lsn_ HEXAD_GUARDED_BY(mutex_) = 0;
   // What the index has for keys of collections: every commit and every read asks for some.
   //   C13  it is what the index has since the last drop of a frozen memtable. The index changes
   //       in no keys but those of the frozen one, which goes first, so all of it holds until that
@@ -270,8 +273,8 @@ class Metadata {
   //       a drop is noted after it, and nobody whose view is from before it is told what is noted
   //       now. Of keys of the frozen one nothing is noted: the index may have them already, and a
   //       view from before the freeze() must not
-  std::map<std::string, Settled, std::less<>> settled_;
-  std::uint64_t drops_ = 0;  // of frozen memtables
+  std::map<std::string, Settled, std::less<>> settled_ HEXAD_GUARDED_BY(mutex_);
+  std::uint64_t drops_ HEXAD_GUARDED_BY(mutex_) = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.
   std::atomic<std::uint64_t> erase_generation_{0};
 };

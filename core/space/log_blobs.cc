@@ -37,7 +37,6 @@ LogBlobs::Entry& LogBlobs::entry_in(Entries& entries, std::uint32_t index) {
   return *entries.insert(at, Entry{index, false, {}, 0});
 }
 
-// Under the lock.
 const LogBlobs::Entry* LogBlobs::find_entry(const LogPlace& place) const {
   const auto transaction = transactions_.find(place.lsn);
   if (transaction == transactions_.end()) return nullptr;
@@ -147,7 +146,6 @@ std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
   return found;
 }
 
-// Under the lock.
 void LogBlobs::resolve_one(Blob& blob, Moment as_of) const {
   if (blob.placement != Placement::kLog) return;
   const Entry* const entry = find_entry(blob.log);

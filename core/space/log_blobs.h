@@ -126,19 +126,20 @@ class LogBlobs {
   };
 
   // In or out of the sums of YB3.
-  void count(const YoungBlob& blob, int sign);
-  const Entry* find_entry(const LogPlace& place) const;  // null: nothing is known of it
+  void count(const YoungBlob& blob, int sign) HEXAD_REQUIRES(mutex_);
+  const Entry* find_entry(const LogPlace& place) const
+      HEXAD_REQUIRES(mutex_);  // null: nothing is known of it
   static Entry& entry_in(Entries& entries, std::uint32_t index);
   static std::optional<YoungPlace> place_of(const LogPlace& place, const Entry& entry);
-  void resolve_one(Blob& blob, Moment as_of) const;
+  void resolve_one(Blob& blob, Moment as_of) const HEXAD_REQUIRES(mutex_);
 
   const RecordShape& shape_;
   mutable io::Mutex mutex_;
-  std::map<Lsn, Entries> transactions_;
-  std::vector<Retirement> retirements_;
-  Moment moment_ = 0;
-  std::uint64_t payload_bytes_ = 0;
-  std::uint64_t packing_bytes_ = 0;
+  std::map<Lsn, Entries> transactions_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<Retirement> retirements_ HEXAD_GUARDED_BY(mutex_);
+  Moment moment_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t payload_bytes_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t packing_bytes_ HEXAD_GUARDED_BY(mutex_) = 0;
 };
 
 // A young blob's record when its place is known.

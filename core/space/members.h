@@ -240,7 +240,7 @@ class Members {
   Slot& slot_of(DeviceId id);
   const Slot* find_slot(DeviceId id) const;
   // The next one, without a word to anybody.
-  const Member& fill_slot(Member member, Handles& handles);
+  const Member& fill_slot(Member member, Handles& handles) HEXAD_REQUIRES(mutex_);
   static FlushDomain domain_of(const Handles& handles, const io::Device* device);
 
   const FlushSharing sharing_;
@@ -250,10 +250,10 @@ class Members {
   std::unique_ptr<Slot[]> slots_;                           // by index; kMost of them
   std::atomic<const std::vector<int>*> index_of_{nullptr};  // by id; -1: none
   std::atomic<const Handles*> handles_{nullptr};
-  // Guarded by mutex_: what is looked at, and what was before.
-  std::vector<std::unique_ptr<Member>> versions_;
-  std::vector<std::unique_ptr<const Handles>> all_handles_;
-  std::vector<std::unique_ptr<const std::vector<int>>> all_indexes_;
+  // What is looked at, and what was before.
+  std::vector<std::unique_ptr<Member>> versions_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<const Handles>> all_handles_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<const std::vector<int>>> all_indexes_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

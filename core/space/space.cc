@@ -30,7 +30,9 @@ void Space::learn_devices() {
     const std::uint32_t slabs =
         member.slabs_before > 0 ? member.slabs_before : member.layout.slab_count;
     slab_taken_.emplace_back(slabs, false);
-    slab_units_ = std::max(slab_units_, member.layout.slab_units);
+    if (member.layout.slab_units > slab_units()) {
+      slab_units_.store(member.layout.slab_units, std::memory_order_relaxed);
+    }
   }
   slabs_exhausted_ = false;
 }
@@ -214,7 +216,6 @@ void Space::free_kept_back() {
   give_kept_back();
 }
 
-// Under the lock.
 void Space::give_kept_back() {
   if (keeps_back()) return;
   for (const alloc::Extent& extent : std::exchange(kept_back_, {})) abandon_settled(extent);

@@ -69,7 +69,8 @@ class Space : public StripeMap {
   // becomes of the record that made it. Idempotent. Errors: as load_zone().
   Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                    std::uint32_t units);
-  std::uint32_t slab_units() const { return slab_units_; }  // of every zone; does not change
+  // Of every zone; does not change. Any thread.
+  std::uint32_t slab_units() const { return slab_units_.load(std::memory_order_relaxed); }
   // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
   // and all records replayed, since those may free the units for an owner before. Cells on devices
   // that are not usable count as missing, as publish_internal() had it. Once for each, whatever the
@@ -373,62 +374,65 @@ class Space : public StripeMap {
   void heal(const CellPlace& place, ByteView cell) override;
 
  private:
-  // All of these under the lock.
-  Result<const std::vector<alloc::ZoneSlot>*> slots_of(const alloc::Extent& where) const;
+  Result<const std::vector<alloc::ZoneSlot>*> slots_of(const alloc::Extent& where) const
+      HEXAD_REQUIRES(mutex_);
   CellPlace place_of_cell(const std::vector<alloc::ZoneSlot>& slots, const alloc::Extent& where,
-                          std::uint32_t role) const;
-  void note_born(const StripeProof& stripe, Lsn lsn);
-  std::uint64_t kept_from_moves() const;  // units
+                          std::uint32_t role) const HEXAD_REQUIRES(mutex_);
+  void note_born(const StripeProof& stripe, Lsn lsn) HEXAD_REQUIRES(mutex_);
+  std::uint64_t kept_from_moves() const HEXAD_REQUIRES(mutex_);  // units
   Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
-                    std::uint32_t units) const;
-  Status add_checked(const ZoneCreation& creation);
-  std::vector<alloc::DeviceSpace> free_slabs() const;
+                    std::uint32_t units) const HEXAD_REQUIRES(mutex_);
+  Status add_checked(const ZoneCreation& creation) HEXAD_REQUIRES(mutex_);
+  std::vector<alloc::DeviceSpace> free_slabs() const HEXAD_REQUIRES(mutex_);
   alloc::ZoneNeeds zone_needs() const { return {shape_.cells(), members_.domain_cells()}; }
   enum class In : std::uint8_t { kReplay, kPublish };
-  Status free_young(const LogPlace& death, Lsn lsn, In what);
+  Status free_young(const LogPlace& death, Lsn lsn, In what) HEXAD_REQUIRES(mutex_);
   Error refusal(std::string message, const char* hint);
   // For messages: people have bytes, of their data.
   std::string bytes_of(std::uint64_t units) const;
   Result<alloc::Extent> allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
-                                          alloc::Fit fit = alloc::Fit::kNext);
+                                          alloc::Fit fit = alloc::Fit::kNext)
+      HEXAD_REQUIRES(mutex_);
   // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
   // in runs and `run` of the reserve together.
-  bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;
-  void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0);
+  bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const
+      HEXAD_REQUIRES(mutex_);
+  void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0)
+      HEXAD_REQUIRES(mutex_);
   // In flight -> live, or free.
-  void settle(const alloc::Extent& extent);
-  void abandon_settled(const alloc::Extent& extent);
-  void take_slabs(const std::vector<alloc::ZoneSlot>& slots);
-  void give_back_slabs(const std::vector<alloc::ZoneSlot>& slots);
+  void settle(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
+  void abandon_settled(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
+  void take_slabs(const std::vector<alloc::ZoneSlot>& slots) HEXAD_REQUIRES(mutex_);
+  void give_back_slabs(const std::vector<alloc::ZoneSlot>& slots) HEXAD_REQUIRES(mutex_);
   enum class Slab : std::uint8_t { kFree, kTaken };
-  void mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as);
-  void note_written_elsewhere(DeviceId device);
+  void mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as) HEXAD_REQUIRES(mutex_);
+  void note_written_elsewhere(DeviceId device) HEXAD_REQUIRES(mutex_);
 
   // Of the suspects, whether any is in use.
-  bool has_suspects() const;
+  bool has_suspects() const HEXAD_REQUIRES(mutex_);
   // V3, V4.
-  bool keeps_back() const { return has_suspects() || !late_heals_.empty(); }
+  bool keeps_back() const HEXAD_REQUIRES(mutex_) { return has_suspects() || !late_heals_.empty(); }
   void settle_late_heals();
   bool heals_late(DeviceId device);
-  std::uint64_t held_locked() const;
-  alloc::SpaceCounters counters_locked() const;
+  std::uint64_t held_locked() const HEXAD_REQUIRES(mutex_);
+  alloc::SpaceCounters counters_locked() const HEXAD_REQUIRES(mutex_);
   // The free runs, the longest first, that leave `kept` units and V2.
-  std::vector<std::uint32_t> runs_beside(std::uint64_t kept) const;
+  std::vector<std::uint32_t> runs_beside(std::uint64_t kept) const HEXAD_REQUIRES(mutex_);
   class CellWrite;
   Status write_back(const CellPlace& place, ByteView cell);
   Status write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
                    io::IoCause cause);
   static Error late_answer(const io::Device& device);
-  Status check_move(const alloc::SlabMove& move) const;
-  Status check_slab_free(const alloc::SlabMove& move) const;
-  void note_missing_again(const SlabMoving& moving);
-  LackingSlots lacking_in(const alloc::ZoneImage& image) const;
+  Status check_move(const alloc::SlabMove& move) const HEXAD_REQUIRES(mutex_);
+  Status check_slab_free(const alloc::SlabMove& move) const HEXAD_REQUIRES(mutex_);
+  void note_missing_again(const SlabMoving& moving) HEXAD_REQUIRES(mutex_);
+  LackingSlots lacking_in(const alloc::ZoneImage& image) const HEXAD_REQUIRES(mutex_);
   std::set<std::uint32_t> lost_slots(alloc::ZoneId zone, const std::set<DeviceId>& lost,
-                                     LackingBy by) const;
-  void note_images(Lsn lsn);
-  void retire_moved();
-  void free_retired(Lsn oldest);
-  void give_kept_back();
+                                     LackingBy by) const HEXAD_REQUIRES(mutex_);
+  void note_images(Lsn lsn) HEXAD_REQUIRES(mutex_);
+  void retire_moved() HEXAD_REQUIRES(mutex_);
+  void free_retired(Lsn oldest) HEXAD_REQUIRES(mutex_);
+  void give_kept_back() HEXAD_REQUIRES(mutex_);
 
   Status reserve_slabs(const ZoneCreation& creation);
   Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
@@ -441,52 +445,59 @@ class Space : public StripeMap {
   LogBlobs& log_blobs_;
   std::atomic<bool> may_heal_{false};
   mutable io::Mutex mutex_;
-  std::map<DeviceId, Filled> filled_;  // guarded by it
-  alloc::ZoneSet zones_;
+  std::map<DeviceId, Filled> filled_ HEXAD_GUARDED_BY(mutex_);
+  alloc::ZoneSet zones_ HEXAD_GUARDED_BY(mutex_);
   // By member index; of those that learn_devices() has met.
-  std::vector<std::vector<bool>> slab_taken_;
-  PromisedUnits promised_;         // to young blobs
-  std::uint32_t reserve_run_ = 0;  // of the reserve, in one piece
-  std::uint32_t move_units_ = 0;   // of the reserve, for moves
+  std::vector<std::vector<bool>> slab_taken_ HEXAD_GUARDED_BY(mutex_);
+  PromisedUnits promised_ HEXAD_GUARDED_BY(mutex_);         // to young blobs
+  std::uint32_t reserve_run_ HEXAD_GUARDED_BY(mutex_) = 0;  // of the reserve, in one piece
+  std::uint32_t move_units_ HEXAD_GUARDED_BY(mutex_) = 0;   // of the reserve, for moves
   struct PackDates {
     Lsn born = 0;
     Lsn written = 0;
   };
   // By zone and unit, of pack stripes published since the opening, and of some that are gone.
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_;
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_ HEXAD_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> packed_deaths_{0};  // bytes
   std::atomic<std::uint64_t> refusals_{0};
-  std::uint64_t internal_units_ = 0;      // as Room::internal
-  std::set<DeviceId> suspects_;           // V3, those that have left since included
-  std::vector<alloc::Extent> kept_back_;  // abandoned, and still in flight
+  std::uint64_t internal_units_ HEXAD_GUARDED_BY(mutex_) = 0;  // as Room::internal
+  std::set<DeviceId> suspects_ HEXAD_GUARDED_BY(mutex_);  // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_ HEXAD_GUARDED_BY(mutex_);  // abandoned, and still in flight
   // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_;
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_
+      HEXAD_GUARDED_BY(mutex_);
   // Devices that no root names yet, in the place of others; and of what is in flight, by zone and
   // first unit, the slots on which it lacks what was written there to another device.
-  std::set<DeviceId> in_place_;
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_;
-  std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
-  std::map<alloc::ZoneId, SlabMoving> moving_;
+  std::set<DeviceId> in_place_ HEXAD_GUARDED_BY(mutex_);
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_
+      HEXAD_GUARDED_BY(mutex_);
+  std::vector<ZoneCreation> zones_kept_back_
+      HEXAD_GUARDED_BY(mutex_);  // released, with their slabs taken
+  std::map<alloc::ZoneId, SlabMoving> moving_ HEXAD_GUARDED_BY(mutex_);
   // By the images that the last root leads to, but for those without any; and by those that the
   // next one brings, of each of their zones.
-  std::map<alloc::ZoneId, LackingSlots> lacking_;
-  std::map<alloc::ZoneId, LackingSlots> lacking_next_;
-  std::vector<RetiredSlab> retired_;
-  CellsWritten cells_written_;
+  std::map<alloc::ZoneId, LackingSlots> lacking_ HEXAD_GUARDED_BY(mutex_);
+  std::map<alloc::ZoneId, LackingSlots> lacking_next_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<RetiredSlab> retired_ HEXAD_GUARDED_BY(mutex_);
+  CellsWritten cells_written_ HEXAD_GUARDED_BY(mutex_);
   struct LateHeal {
     DeviceId device;
     std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered
   };
-  std::vector<LateHeal> late_heals_;
-  io::IoQueue* late_queue_ = nullptr;      // whose they are
-  Lsn reclaimed_ = 0;                      // the highest limit so far
-  std::vector<alloc::ReadRange> readers_;  // for whom something may be held
-  std::set<alloc::ZoneId> unsaved_;        // handed out by dirty_images(), not yet written
-  std::set<alloc::ZoneId> under_way_;      // prepared, neither open nor released
-  std::set<alloc::ZoneId> known_;          // named by the manifest that was opened
-  alloc::ZoneId next_zone_ = 1;
-  std::uint32_t slab_units_ = 0;
-  bool slabs_exhausted_ = false;  // the last prepare_zone() found none, and none came back since
+  std::vector<LateHeal> late_heals_ HEXAD_GUARDED_BY(mutex_);
+  io::IoQueue* late_queue_ HEXAD_GUARDED_BY(mutex_) = nullptr;  // whose they are
+  Lsn reclaimed_ HEXAD_GUARDED_BY(mutex_) = 0;                  // the highest limit so far
+  std::vector<alloc::ReadRange> readers_
+      HEXAD_GUARDED_BY(mutex_);  // for whom something may be held
+  std::set<alloc::ZoneId> unsaved_
+      HEXAD_GUARDED_BY(mutex_);  // handed out by dirty_images(), not yet written
+  std::set<alloc::ZoneId> under_way_
+      HEXAD_GUARDED_BY(mutex_);                             // prepared, neither open nor released
+  std::set<alloc::ZoneId> known_ HEXAD_GUARDED_BY(mutex_);  // named by the manifest that was opened
+  alloc::ZoneId next_zone_ HEXAD_GUARDED_BY(mutex_) = 1;
+  std::atomic<std::uint32_t> slab_units_{0};  // changes in learn_devices()
+  bool slabs_exhausted_ HEXAD_GUARDED_BY(mutex_) =
+      false;  // the last prepare_zone() found none, and none came back since
 };
 
 }  // namespace hexad::core

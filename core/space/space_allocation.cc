@@ -76,9 +76,9 @@ std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
   constexpr std::uint64_t kMostZones = 4096;  // more than a transaction fills
   const io::Lock lock(mutex_);
   std::vector<std::uint32_t> runs = runs_beside(promised_.units + zones_.reserve_units());
-  if (longest < slab_units_) return runs;
+  if (longest < slab_units()) return runs;
   const std::uint64_t zones = under_way_.size() + alloc::zones_left(free_slabs(), zone_needs());
-  runs.insert(runs.end(), std::min(zones, kMostZones), slab_units_ - 1);
+  runs.insert(runs.end(), std::min(zones, kMostZones), slab_units() - 1);
   return runs;
 }
 

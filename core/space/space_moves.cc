@@ -59,7 +59,7 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
   return alloc::plan_slab_moves(std::move(devices), std::move(zones), zone_needs(), most);
 }
 
-// Under the lock: why a move cannot be begun or ended now.
+// Why a move cannot be begun or ended now.
 Status Space::check_move(const alloc::SlabMove& move) const {
   const std::vector<alloc::ZoneSlot>* const slots = zones_.slots(move.zone);
   if (slots == nullptr || move.slot >= slots->size() || (*slots)[move.slot] != move.from) {
@@ -89,7 +89,6 @@ Status Space::check_move(const alloc::SlabMove& move) const {
   return {};
 }
 
-// Under the lock.
 Status Space::check_slab_free(const alloc::SlabMove& move) const {
   for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
     if (members_.at(i).id != move.to.device || members_.is_removed(i)) continue;
@@ -169,7 +168,8 @@ Status Space::reserve_moved(const alloc::SlabMove& move) {
   io::Device* const device = members_.device(move.to.device);
   if (device == nullptr) return postponed(move, "the device has left");
   const alloc::DeviceLayout& layout = members_.find(move.to.device)->layout;
-  return device->reserve_room(layout.slab_offset(move.to.slab), slab_units_ * shape_.unit).status();
+  return device->reserve_room(layout.slab_offset(move.to.slab), slab_units() * shape_.unit)
+      .status();
 }
 
 Status Space::write_moved(const alloc::SlabMove& move, std::uint64_t offset, AlignedBuffer bytes) {
@@ -231,7 +231,7 @@ bool Space::undo_move(const alloc::SlabMove& move, Lsn newest) {
   return true;
 }
 
-// Under the lock: as it was on the old slab, of what is still there. Since the zone was closed
+// As it was on the old slab, of what is still there. Since the zone was closed
 // nothing has come into it. Other marks are of the new slab, or of a device that has taken the
 // place of its own.
 void Space::note_missing_again(const SlabMoving& moving) {
@@ -282,14 +282,14 @@ void Space::cancel_move(const alloc::SlabMove& move) {
   }
 }
 
-// Under the lock: images as of `lsn` have what is switched.
+// Images as of `lsn` have what is switched.
 void Space::note_images(Lsn lsn) {
   for (auto& [zone, moving] : moving_) {
     if (moving.switched) moving.in_image = lsn;
   }
 }
 
-// Under the lock: a root has those images.
+// A root has those images.
 void Space::retire_moved() {
   for (auto at = moving_.begin(); at != moving_.end();) {
     const SlabMoving& moving = at->second;
@@ -303,10 +303,10 @@ void Space::retire_moved() {
   }
 }
 
-// Under the lock: readers from before the move have ended, and what they had asked of devices.
+// Readers from before the move have ended, and what they had asked of devices.
 void Space::free_retired(Lsn oldest) {
   const io::Nanos now = executor_.clock().now();
-  std::erase_if(retired_, [&](const RetiredSlab& slab) {
+  std::erase_if(retired_, [&](const RetiredSlab& slab) HEXAD_REQUIRES(mutex_) {
     const bool late =
         std::any_of(late_heals_.begin(), late_heals_.end(),
                     [&](const LateHeal& heal) { return heal.device == slab.place.device; });

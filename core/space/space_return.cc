@@ -67,7 +67,6 @@ std::uint32_t Space::lost_in_zone(const std::set<DeviceId>& lost, LackingBy by) 
   return static_cast<std::uint32_t>(most);
 }
 
-// Under the lock.
 std::set<std::uint32_t> Space::lost_slots(alloc::ZoneId zone, const std::set<DeviceId>& lost,
                                           LackingBy by) const {
   std::set<std::uint32_t> gone;
@@ -97,7 +96,6 @@ std::set<std::uint32_t> Space::lost_slots(alloc::ZoneId zone, const std::set<Dev
   return gone;
 }
 
-// Under the lock.
 LackingSlots Space::lacking_in(const alloc::ZoneImage& image) const {
   LackingSlots lacking;
   for (const alloc::MissingRun& missing : image.missing) {
@@ -149,7 +147,6 @@ void Space::begin_in_place(DeviceId device) {
   }
 }
 
-// Under the lock.
 void Space::note_written_elsewhere(DeviceId device) {
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
     const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);

@@ -18,10 +18,10 @@ namespace hexad::core {
 // let pass: its cells are missing.
 Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                          std::uint32_t units) const {
-  if (units != slab_units_) {
+  if (units != slab_units()) {
     return Error{ErrorCode::kCorruption,
                  "zone " + std::to_string(zone) + ": slabs of " + std::to_string(units) +
-                     " units, those of the devices have " + std::to_string(slab_units_),
+                     " units, those of the devices have " + std::to_string(slab_units()),
                  "Run hexad fsck POOL."};
   }
   for (const alloc::ZoneSlot& slot : slots) {
@@ -169,7 +169,7 @@ void Space::mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as) {
 
 Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed) {
   ZoneCreation creation;
-  creation.units = slab_units_;
+  creation.units = slab_units();
   {
     const io::Lock lock(mutex_);
     creation.zone = next_zone_;
@@ -314,7 +314,7 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>& fa
 bool Space::wants_zone() {
   {
     const io::Lock lock(mutex_);
-    const bool enough = zones_.counters().free >= zones_.reserve_units() + slab_units_ / 2;
+    const bool enough = zones_.counters().free >= zones_.reserve_units() + slab_units() / 2;
     if (slabs_exhausted_ || enough) return false;
   }
   // Ahead of need, none is made of slabs that a device is to be emptied onto.
