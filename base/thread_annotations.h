@@ -26,6 +26,9 @@
 #define HEXAD_RELEASE(...) HEXAD_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define HEXAD_TRY_ACQUIRE(...) HEXAD_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 
+// Of functions: the caller holds the lock, which nobody checks.
+#define HEXAD_ASSERT_CAPABILITY(lock) HEXAD_THREAD_ATTRIBUTE(assert_capability(lock))
+
 // Of functions that return a reference or a pointer to a lock: which.
 #define HEXAD_RETURN_CAPABILITY(lock) HEXAD_THREAD_ATTRIBUTE(lock_returned(lock))
 

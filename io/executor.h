@@ -126,8 +126,9 @@ class HEXAD_SCOPED_CAPABILITY BasicLock {
       : mutex_(mutex), exceptions_(std::uncaught_exceptions()) {
     lock();
   }
-  // Of one that this thread holds.
-  BasicLock(M& mutex, std::adopt_lock_t) HEXAD_REQUIRES(mutex)
+  // Of one that this thread holds. Mostly a function with a Status has taken it, so the thread
+  // safety analysis has to believe it.
+  BasicLock(M& mutex, std::adopt_lock_t) HEXAD_ASSERT_CAPABILITY(mutex) HEXAD_REQUIRES(mutex)
       : mutex_(mutex), exceptions_(std::uncaught_exceptions()), held_(true) {}
   ~BasicLock() HEXAD_RELEASE() {
     if (!held_) return;

@@ -66,7 +66,7 @@ class InFlightCells {
   }
 
   mutable io::Mutex mutex_;
-  std::unordered_map<std::uint64_t, Cells> cells_;  // only ever looked up
+  std::unordered_map<std::uint64_t, Cells> cells_ HEXAD_GUARDED_BY(mutex_);  // only ever looked up
   std::atomic<std::size_t> count_{0};
 };
 

@@ -69,7 +69,7 @@ class OpenReaders {
 
  private:
   io::Mutex mutex_;
-  std::list<Reader> readers_;
+  std::list<Reader> readers_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

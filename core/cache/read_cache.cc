@@ -167,33 +167,39 @@ ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_vie
 
 ReadCache::Found ReadCache::find_object(std::string_view collection, std::string_view name, Lsn at,
                                         Count count, Need need) {
-  return look_up(collection, name, at, need, [count](Shard& shard, const Found& found) {
-    tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
-  });
+  return look_up(collection, name, at, need,
+                 [count](Shard& shard, const Found& found) HEXAD_REQUIRES(shard.mutex) {
+                   tell(count, found.record != nullptr, &shard.tally.record_hits,
+                        &shard.tally.record_misses);
+                 });
 }
 
 ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_view name,
                                        const ByteRange& range, Count count) {
-  return look_up(collection, name, kMaxLsn, Need::kFacts, [&](Shard& shard, Found& found) {
-    const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
-    if (whole == nullptr) {
-      if (found.record != nullptr && found.record->young_) found.record = nullptr;  // N7
-      if (count == Count::kHits) return;
-      tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
-      return;
-    }
-    // On their way while the lock is let go and the caller finds memory.
-    for (std::size_t line = 0; line < kFetchedAhead; ++line) __builtin_prefetch(whole + line * 64);
-    const ByteView all(whole, found.record->object.size);
-    const ByteView behind = all.subspan(std::min<std::uint64_t>(range.offset, all.size()));
-    found.bytes = behind.first(std::min<std::uint64_t>(range.length, behind.size()));
-    if (count == Count::kHits || count == Count::kBoth) {
-      ++shard.tally.record_hits;
-      if (found.record->small_) ++shard.tally.block_hits;
-      ++shard.tally.reads;
-      shard.tally.bytes_read += found.bytes->size();
-    }
-  });
+  return look_up(
+      collection, name, kMaxLsn, Need::kFacts,
+      [&](Shard& shard, Found& found) HEXAD_REQUIRES(shard.mutex) {
+        const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
+        if (whole == nullptr) {
+          if (found.record != nullptr && found.record->young_) found.record = nullptr;  // N7
+          if (count == Count::kHits) return;
+          tell(count, found.record != nullptr, &shard.tally.record_hits,
+               &shard.tally.record_misses);
+          return;
+        }
+        // On their way while the lock is let go and the caller finds memory.
+        for (std::size_t line = 0; line < kFetchedAhead; ++line)
+          __builtin_prefetch(whole + line * 64);
+        const ByteView all(whole, found.record->object.size);
+        const ByteView behind = all.subspan(std::min<std::uint64_t>(range.offset, all.size()));
+        found.bytes = behind.first(std::min<std::uint64_t>(range.length, behind.size()));
+        if (count == Count::kHits || count == Count::kBoth) {
+          ++shard.tally.record_hits;
+          if (found.record->small_) ++shard.tally.block_hits;
+          ++shard.tally.reads;
+          shard.tally.bytes_read += found.bytes->size();
+        }
+      });
 }
 
 ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, Count count,
@@ -425,7 +431,7 @@ ReadCache::Tally ReadCache::take_tally() {
 
 ReadCache::Usage ReadCache::usage() {
   Usage usage;
-  const auto add_runs = [&usage](Shard& shard) {
+  const auto add_runs = [&usage](Shard& shard) HEXAD_REQUIRES(shard.mutex) {
     for (std::uint32_t kind = kRunKinds; kind < S3Fifo::kKinds; ++kind) {
       usage.runs += shard.entries.bytes_of(kind);
     }

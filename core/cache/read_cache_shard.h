@@ -37,7 +37,7 @@ struct alignas(128) ReadCache::Shard {
   Shard(io::Executor& executor, std::uint64_t capacity) : mutex(executor), entries(capacity) {
     count_collections();
   }
-  void count_collections() {
+  void count_collections() HEXAD_REQUIRES(mutex) {
     constexpr std::uint64_t kEntry = sizeof(decltype(collections)::value_type);
     std::uint64_t bytes = sizeof(Shard);
     for (const auto& [name, known] : collections) {
@@ -48,11 +48,11 @@ struct alignas(128) ReadCache::Shard {
   }
 
   io::Mutex mutex;
-  std::uint64_t generation = 0;  // counts invalidations
-  Tally tally;
-  std::uint64_t evictions_told = 0;
-  S3Fifo entries;
-  std::map<std::string, Collection, std::less<>> collections;
+  std::uint64_t generation HEXAD_GUARDED_BY(mutex) = 0;  // counts invalidations
+  Tally tally HEXAD_GUARDED_BY(mutex);
+  std::uint64_t evictions_told HEXAD_GUARDED_BY(mutex) = 0;
+  S3Fifo entries HEXAD_GUARDED_BY(mutex);
+  std::map<std::string, Collection, std::less<>> collections HEXAD_GUARDED_BY(mutex);
   // note_served(); what find_bytes() serves is in the tally.
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> bytes_read{0};

@@ -211,7 +211,7 @@ class ReadPins {
   std::unique_ptr<std::array<Slot, kSlots>> slots_ = std::make_unique<std::array<Slot, kSlots>>();
   std::atomic<Lsn> limit_{0};  // of all reclaim() so far
   io::Mutex mutex_;            // one reclaim() at a time; others_
-  std::multiset<Lsn> others_;
+  std::multiset<Lsn> others_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

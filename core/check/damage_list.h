@@ -76,10 +76,10 @@ class DamageList {
   };
 
   mutable io::Mutex mutex_;  // a leaf
-  std::map<DamagedBlob, Kept> kept_;
-  std::set<std::pair<alloc::ZoneId, std::uint32_t>> suspects_;
-  std::uint64_t editions_ = 0;
-  std::uint64_t dropped_ = 0;
+  std::map<DamagedBlob, Kept> kept_ HEXAD_GUARDED_BY(mutex_);
+  std::set<std::pair<alloc::ZoneId, std::uint32_t>> suspects_ HEXAD_GUARDED_BY(mutex_);
+  std::uint64_t editions_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t dropped_ HEXAD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hexad::core

@@ -124,14 +124,14 @@ class Cleaner {
   };
   enum class Moved : std::uint8_t { kNothing, kSomething };
 
-  Result<bool> step_locked(For whom);
-  Result<bool> move(For whom);  // what is alive in pack stripes
+  Result<bool> step_locked(For whom) HEXAD_REQUIRES(mutex_);
+  Result<bool> move(For whom) HEXAD_REQUIRES(mutex_);  // what is alive in pack stripes
   // What is compacted: Compactor::Need.
   struct Bounds {
     std::uint32_t most_shown = 0;
     std::uint32_t most_filled = 0;
   };
-  Result<bool> compact(For whom, const Bounds& bounds);
+  Result<bool> compact(For whom, const Bounds& bounds) HEXAD_REQUIRES(mutex_);
   bool worth_compacting(For whom);
   std::uint64_t hidden() const { return lists_.hidden() + lone_.hidden(); }
   std::uint64_t deaths() const {
@@ -139,15 +139,16 @@ class Cleaner {
   }
   std::uint64_t used_bytes() const;
   std::vector<Try> tries_for(For whom) const;
-  Choice look(const Try& one);
+  Choice look(const Try& one) HEXAD_REQUIRES(mutex_);
   bool is_low() const;
   bool is_whole() const;
   std::vector<std::uint32_t> stripe_runs();
-  Result<bool> maybe_checkpoint(For whom, const Try& one, Choice& choice);
+  Result<bool> maybe_checkpoint(For whom, const Try& one, Choice& choice) HEXAD_REQUIRES(mutex_);
 
-  Result<Moved> clean(const CleanPlan& plan, const Choice& choice);
+  Result<Moved> clean(const CleanPlan& plan, const Choice& choice) HEXAD_REQUIRES(mutex_);
   // What is alive of the victim, with its bytes; nothing: it is left alone.
-  std::optional<Moves> read_victim(const CleanCandidate& victim, MetaView& view);
+  std::optional<Moves> read_victim(const CleanCandidate& victim, MetaView& view)
+      HEXAD_REQUIRES(mutex_);
   Status read_bytes(const CleanCandidate& victim, Moves& moves);
   Result<std::vector<ByteView>> read_cells(const alloc::Extent& stripe,
                                            const std::set<std::uint32_t>& roles,
@@ -158,8 +159,8 @@ class Cleaner {
   std::vector<YoungBlob> as_blobs(const Moves& moves) const;
   // Of the lists that one record changes.
   std::uint64_t most_list_bytes() const;
-  void leave_alone(const CleanCandidate& victim, CounterId why);
-  void maybe_try_again(For whom);  // CL8
+  void leave_alone(const CleanCandidate& victim, CounterId why) HEXAD_REQUIRES(mutex_);
+  void maybe_try_again(For whom) HEXAD_REQUIRES(mutex_);  // CL8
 
   const CleanParts parts_;
   const PackChecker packs_;
@@ -168,22 +169,25 @@ class Cleaner {
   Compactor compactor_;
   io::Mutex mutex_;  // through a step
   using StripeName = std::pair<alloc::ZoneId, std::uint32_t>;
-  // Guarded by it: stripes that were of no use, with what was alive in them then, and why.
+  // Stripes that were of no use, with what was alive in them then, and why.
   struct LeftAlone {
     std::uint64_t live = 0;
     CounterId why = CounterId::kCleanNoGain;
   };
-  std::map<StripeName, LeftAlone> left_alone_;
-  std::uint64_t healed_ = 0;  // cells, when what could not be read was tried again last
-  std::uint64_t rest_tried_ = ~std::uint64_t{0};  // rested_at_, when a store at rest did so last
-  std::optional<io::Nanos> tried_;                // when that was
-  std::set<StripeName> no_room_;                  // in this step, for lack of longer runs
-  bool under_way_ = false;                        // much was dead, and is being cleaned
-  bool unreleased_ = false;                       // something has been moved since the last release
-  std::atomic<std::uint64_t> moved_{0};           // steps that moved something
-  std::atomic<std::uint64_t> looked_at_{0};       // deaths() at the last look, plus one
-  std::atomic<std::uint64_t> rested_at_{0};       // deaths() when a store at rest was last done
-  std::atomic<std::uint64_t> next_check_{0};      // so many bytes after it whether little is left
+  std::map<StripeName, LeftAlone> left_alone_ HEXAD_GUARDED_BY(mutex_);
+  // Cells, when what could not be read was tried again last.
+  std::uint64_t healed_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t rest_tried_ HEXAD_GUARDED_BY(mutex_) = ~std::uint64_t{
+      0};  // rested_at_, when a store at rest did so last
+  std::optional<io::Nanos> tried_ HEXAD_GUARDED_BY(mutex_);  // when that was
+  std::set<StripeName> no_room_ HEXAD_GUARDED_BY(mutex_);  // in this step, for lack of longer runs
+  bool under_way_ HEXAD_GUARDED_BY(mutex_) = false;        // much was dead, and is being cleaned
+  // Something has been moved since the last release.
+  bool unreleased_ HEXAD_GUARDED_BY(mutex_) = false;
+  std::atomic<std::uint64_t> moved_{0};       // steps that moved something
+  std::atomic<std::uint64_t> looked_at_{0};   // deaths() at the last look, plus one
+  std::atomic<std::uint64_t> rested_at_{0};   // deaths() when a store at rest was last done
+  std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
   std::atomic<bool> was_low_{false};
   std::atomic<bool> look_again_{false};  // since look_again()
 };

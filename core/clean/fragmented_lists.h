@@ -79,15 +79,15 @@ class FragmentedLists {
   };
   using Entries = std::map<std::string, Entry>;
   static std::uint32_t shown(const HiddenBytes& bytes);  // of 1024 parts
-  void erase(Entries::iterator at);
-  void insert(const std::string& key, const Entry& entry);
+  void erase(Entries::iterator at) HEXAD_REQUIRES(mutex_);
+  void insert(const std::string& key, const Entry& entry) HEXAD_REQUIRES(mutex_);
 
   io::Mutex mutex_;
   const std::size_t most_;
-  Entries entries_;
-  Entries unreadable_;                                     // KQ4
-  std::set<std::pair<std::uint32_t, std::string>> order_;  // by shown()
-  bool lost_ = false;
+  Entries entries_ HEXAD_GUARDED_BY(mutex_);
+  Entries unreadable_ HEXAD_GUARDED_BY(mutex_);                                     // KQ4
+  std::set<std::pair<std::uint32_t, std::string>> order_ HEXAD_GUARDED_BY(mutex_);  // by shown()
+  bool lost_ HEXAD_GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> hidden_{0};
   std::atomic<std::uint64_t> shown_{0};  // of the same blobs
   std::atomic<std::uint64_t> grown_{0};

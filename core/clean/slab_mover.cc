@@ -46,7 +46,7 @@ bool SlabMover::give_up() {
   io::Lock lock(doors_mutex_);
   if (!closed_) return false;
   given_up_.store(true, std::memory_order_release);
-  doors_.wait(lock, [this] { return !closed_; });
+  doors_.wait(lock, [this]() HEXAD_REQUIRES(doors_mutex_) { return !closed_; });
   return true;
 }
 
@@ -75,9 +75,9 @@ Result<SlabMover::Round> SlabMover::round(const std::function<bool(std::uint64_t
     return nothing;
   }
   // What did not move the last time keeps nothing else from moving.
-  std::stable_partition(plan.moves.begin(), plan.moves.end(), [this](const alloc::SlabMove& move) {
-    return !failed_.contains(move.zone);
-  });
+  std::stable_partition(plan.moves.begin(), plan.moves.end(),
+                        [this](const alloc::SlabMove& move)
+                            HEXAD_REQUIRES(round_mutex_) { return !failed_.contains(move.zone); });
   {
     const io::Lock lock(doors_mutex_);
     closed_ = true;

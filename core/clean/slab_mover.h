@@ -90,24 +90,24 @@ class SlabMover {
  private:
   struct Batch;
 
-  void begin(Batch& batch, const std::vector<alloc::SlabMove>& moves);
+  void begin(Batch& batch, const std::vector<alloc::SlabMove>& moves) HEXAD_REQUIRES(round_mutex_);
   Status begin_one(const alloc::SlabMove& move, std::uint64_t slabs);
   bool settle(Batch& batch, const alloc::SlabMove& move, std::vector<alloc::UnitRun>& runs);
   Status copy(Batch& batch, const alloc::SlabMove& move, const std::vector<alloc::UnitRun>& runs,
               alloc::RunSet& copied);
   Status copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& run);
   Status read(const alloc::ZoneSlot& slab, std::uint64_t offset, AlignedBuffer& into);
-  Result<Round> run_round(Batch& batch, const alloc::SlabPlan& plan);
+  Result<Round> run_round(Batch& batch, const alloc::SlabPlan& plan) HEXAD_REQUIRES(round_mutex_);
   void open_doors();
 
   const Parts parts_;
   io::Mutex round_mutex_;  // one round at a time
   io::Mutex doors_mutex_;  // a leaf
   io::CondVar doors_;
-  bool closed_ = false;  // zones are closed; guarded by doors_mutex_
+  bool closed_ HEXAD_GUARDED_BY(doors_mutex_) = false;  // zones are closed
   std::atomic<bool> given_up_{false};
   // Zones whose slabs could not be moved when it was tried last; by the holder of round_mutex_.
-  std::set<alloc::ZoneId> failed_;
+  std::set<alloc::ZoneId> failed_ HEXAD_GUARDED_BY(round_mutex_);
 };
 
 }  // namespace hexad::core

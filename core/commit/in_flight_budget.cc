@@ -14,7 +14,9 @@ InFlightBudget::InFlightBudget(io::Executor& executor, std::uint64_t limit,
 Result<std::shared_ptr<void>> InFlightBudget::take(std::uint64_t bytes) {
   io::Lock lock(mutex_);
   const std::uint64_t turn = next_turn_++;
-  const auto admitted = [&] { return turn == turn_ && (used_ == 0 || used_ + bytes <= limit_); };
+  const auto admitted = [&]() HEXAD_REQUIRES(mutex_) {
+    return turn == turn_ && (used_ == 0 || used_ + bytes <= limit_);
+  };
   while (!admitted()) {
     if (turn == turn_) {
       lock.unlock();

@@ -28,18 +28,18 @@ class InFlightBudget {
   Result<std::shared_ptr<void>> take(std::uint64_t bytes);
 
  private:
-  // The turn is the next one's. Under the lock.
-  void pass();
+  // The turn is the next one's.
+  void pass() HEXAD_REQUIRES(mutex_);
   void give_back(std::uint64_t bytes);
 
   const std::uint64_t limit_;
   const std::function<bool()> relieve_;
   io::Mutex mutex_;  // below
   io::CondVar changed_;
-  std::uint64_t used_ = 0;
-  std::uint64_t turn_ = 0;        // whose turn it is to be admitted
-  std::uint64_t next_turn_ = 0;   // of who comes next
-  std::set<std::uint64_t> left_;  // turns of threads that were called back
+  std::uint64_t used_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t turn_ HEXAD_GUARDED_BY(mutex_) = 0;        // whose turn it is to be admitted
+  std::uint64_t next_turn_ HEXAD_GUARDED_BY(mutex_) = 0;   // of who comes next
+  std::set<std::uint64_t> left_ HEXAD_GUARDED_BY(mutex_);  // turns of threads that were called back
 };
 
 }  // namespace hexad::core

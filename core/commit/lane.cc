@@ -110,7 +110,6 @@ std::uint64_t Lane::max_packing_record() {
   return record_limit() / kPackingShare;
 }
 
-// Under the lock.
 std::uint64_t Lane::record_limit() const {
   const std::uint64_t share = (log_.capacity() - log_.reserve()) / 4;
   const std::uint64_t framing =
@@ -127,8 +126,8 @@ Result<bool> Lane::try_reserve(Submission& submission, LogRoom from) {
                      ", the log takes at most " + format_size(limit),
                  "Use several transactions, or a writer for large objects."};
   }
-  const std::uint64_t room = room_for(size);
   const io::Lock lock(mutex_);
+  const std::uint64_t room = room_for(size);
   if (stopped_.has_value()) return *stopped_;
   if (!has_room(room, from)) return false;
   reserved_ += room;
@@ -199,7 +198,7 @@ bool Lane::waits_for_company() const {
   return others > 0 && open_.size() < others + expected_;
 }
 
-// Under the lock: who waits for groups that are not answered.
+// Who waits for groups that are not answered.
 std::size_t Lane::callers_under_way() const {
   std::size_t callers = 0;
   for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
@@ -208,7 +207,7 @@ std::size_t Lane::callers_under_way() const {
   return callers;
 }
 
-// Under the lock: what goes into the next group, in the order of LSNs.
+// What goes into the next group, in the order of LSNs.
 std::vector<Submission> Lane::take_members() {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
@@ -227,7 +226,7 @@ std::vector<Submission> Lane::take_members() {
   return members;
 }
 
-// Under the lock: how many bytes of payload the log can take besides what is reserved in it. They
+// How many bytes of payload the log can take besides what is reserved in it. They
 // are set aside, with what packing them takes, until the group has its block: others reserve
 // meanwhile (C4).
 Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members) {
@@ -364,7 +363,6 @@ void Lane::give_up(std::vector<Submission> members, const Error& why) {
   changed_.notify_all();
 }
 
-// Under the lock.
 void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
   for (Submission& member : members) {
     member.budget.reset();
@@ -377,7 +375,6 @@ void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
   }
 }
 
-// Under the lock.
 void Lane::raise_visible(Lsn lsn) {
   if (lsn > visible_.load(std::memory_order_relaxed)) {
     visible_.store(lsn, std::memory_order_release);
@@ -531,10 +528,9 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   post([done = std::move(done), now = *std::move(now)] { done(now); });
 }
 
-// Under the lock: no block is coming that would carry the watermark.
+// No block is coming that would carry the watermark.
 bool Lane::is_idle() const { return !sealing_ && open_.empty() && in_flight_.empty(); }
 
-// Under the lock.
 Result<CommitGroup*> Lane::admit_watermark() {
   HEXAD_TRY(check_reserve(2));
   HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
@@ -553,8 +549,9 @@ Status Lane::record_watermark() {
   }
   run(group, Waiting::kBlocking);
   io::Lock lock(mutex_);
-  changed_.wait(lock,
-                [&] { return recorded_ >= watermark || pauses_ > 0 || stopped_.has_value(); });
+  changed_.wait(lock, [&]() HEXAD_REQUIRES(mutex_) {
+    return recorded_ >= watermark || pauses_ > 0 || stopped_.has_value();
+  });
   return {};
 }
 
@@ -671,7 +668,7 @@ void Lane::task_over() {
 
 void Lane::wait_idle() {
   io::Lock lock(mutex_);
-  changed_.wait(lock, [this] {
+  changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) {
     const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
                                    [](const auto& group) { return group->io_done(); });
     return quiet && !sealing_ && posted_ == 0 && completing_ == 0;

@@ -253,7 +253,7 @@ class Lane {
   std::set<DeviceId> failed_devices();
   // While paused and quiet, by the one who changes the membership: nobody else changes it then,
   // since trim() is called under the membership's lock, too.
-  const kv::LogWriter& log() { return log_; }
+  const kv::LogWriter& log() HEXAD_NO_THREAD_SAFETY_ANALYSIS { return log_; }
   // The copies to write from now on, and the fence that begins `epoch` there, behind the last
   // block. Errors: kInvalidArgument, kNoSpace.
   Result<kv::PreparedBlock> begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch);
@@ -276,22 +276,24 @@ class Lane {
   Error leave_commit(Lsn lsn);
   // Seals the next group, when the lane is as may_seal() says; null when it is not, any more.
   CommitGroup* seal();
-  std::vector<Submission> take_members();
+  std::vector<Submission> take_members() HEXAD_REQUIRES(mutex_);
   // The places of the members' young blobs, into the record of the first. Without the lock.
   Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
   void give_up(std::vector<Submission> members, const Error& why);
-  void fail_members(std::vector<Submission>& members, const Error& why);
+  void fail_members(std::vector<Submission>& members, const Error& why) HEXAD_REQUIRES(mutex_);
   // What a group's payloads may take of the log, and what is set aside for that; bytes.
   struct PayloadRoom {
     std::uint64_t payload = 0;
     std::uint64_t held = 0;
   };
-  PayloadRoom hold_payload_room(const std::vector<Submission>& members);
-  std::uint64_t packing_room(std::uint64_t payload, std::uint64_t places) const;
-  std::uint64_t record_limit() const;
-  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at);
-  bool is_idle() const;
-  Result<CommitGroup*> admit_watermark();
+  PayloadRoom hold_payload_room(const std::vector<Submission>& members) HEXAD_REQUIRES(mutex_);
+  std::uint64_t packing_room(std::uint64_t payload, std::uint64_t places) const
+      HEXAD_REQUIRES(mutex_);
+  std::uint64_t record_limit() const HEXAD_REQUIRES(mutex_);
+  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at)
+      HEXAD_REQUIRES(mutex_);
+  bool is_idle() const HEXAD_REQUIRES(mutex_);
+  Result<CommitGroup*> admit_watermark() HEXAD_REQUIRES(mutex_);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
   void run_main(CommitGroup& group, Waiting waiting);
@@ -313,20 +315,21 @@ class Lane {
   void send_flush(const FlushNeed& need);
   void flushed(FlushDomain domain, const Status& status);
   void complete(Round& round, Waiting waiting);
-  void advance();
-  std::size_t callers_under_way() const;
-  void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
+  void advance() HEXAD_REQUIRES(mutex_);
+  std::size_t callers_under_way() const HEXAD_REQUIRES(mutex_);
+  void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks)
+      HEXAD_REQUIRES(mutex_);
   void note_times(const CommitGroup& group);
   void note_size(const CommitGroup& group);
-  bool has_slot() const;
+  bool has_slot() const HEXAD_REQUIRES(mutex_);
   void task_over();
-  bool may_seal() const;
-  bool waits_for_company() const;
-  void raise_visible(Lsn lsn);
-  std::uint64_t room_for(std::uint64_t bytes) const;
-  bool has_room(std::uint64_t room, LogRoom from = LogRoom::kCommon) const;
-  std::uint64_t kept_for_packing() const;
-  Status check_reserve(std::uint64_t parts_left) const;
+  bool may_seal() const HEXAD_REQUIRES(mutex_);
+  bool waits_for_company() const HEXAD_REQUIRES(mutex_);
+  void raise_visible(Lsn lsn) HEXAD_REQUIRES(mutex_);
+  std::uint64_t room_for(std::uint64_t bytes) const HEXAD_REQUIRES(mutex_);
+  bool has_room(std::uint64_t room, LogRoom from = LogRoom::kCommon) const HEXAD_REQUIRES(mutex_);
+  std::uint64_t kept_for_packing() const HEXAD_REQUIRES(mutex_);
+  Status check_reserve(std::uint64_t parts_left) const HEXAD_REQUIRES(mutex_);
 
   io::Executor& executor_;
   const StoreShape& shape_;
@@ -342,38 +345,44 @@ class Lane {
 
   io::Mutex mutex_;
   io::CondVar changed_;
-  kv::LogWriter log_;
-  std::vector<Submission> open_;  // after stop(): what visible_ may still need
-  std::uint64_t open_bytes_ = 0;  // of it, to be written
-  std::uint64_t reserved_ = 0;    // bytes of the ring set aside and not sealed yet
-  std::deque<std::unique_ptr<CommitGroup>> in_flight_;
-  std::uint64_t unproven_ = 0;  // of all groups in flight
-  FlushGate gate_;
-  std::multimap<Lsn, std::function<void(Status)>> waiters_;
-  LsnWaiters sleepers_;  // in wait_durable()
-  Lsn next_lsn_ = 1;
-  Lsn in_log_ = 0;  // has its place there
-  Lsn durable_ = 0;
-  Lsn answered_ = 0;  // durable_, or behind.over is missing
-  Lsn recorded_ = 0;
-  Lsn wanted_ = 0;               // somebody waits until this is durable
-  Lsn urgent_ = 0;               // and up to here without company (C14)
-  std::size_t expected_ = 0;     // C14: callers of answered groups who have not enqueued since
+  kv::LogWriter log_ HEXAD_GUARDED_BY(mutex_);
+  // After stop(): what visible_ may still need.
+  std::vector<Submission> open_ HEXAD_GUARDED_BY(mutex_);
+  std::uint64_t open_bytes_ HEXAD_GUARDED_BY(mutex_) = 0;  // of it, to be written
+  // Bytes of the ring set aside and not sealed yet.
+  std::uint64_t reserved_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::deque<std::unique_ptr<CommitGroup>> in_flight_ HEXAD_GUARDED_BY(mutex_);
+  std::uint64_t unproven_ HEXAD_GUARDED_BY(mutex_) = 0;  // of all groups in flight
+  FlushGate gate_ HEXAD_GUARDED_BY(mutex_);
+  std::multimap<Lsn, std::function<void(Status)>> waiters_ HEXAD_GUARDED_BY(mutex_);
+  LsnWaiters sleepers_ HEXAD_GUARDED_BY(mutex_);  // in wait_durable()
+  Lsn next_lsn_ HEXAD_GUARDED_BY(mutex_) = 1;
+  Lsn in_log_ HEXAD_GUARDED_BY(mutex_) = 0;  // has its place there
+  Lsn durable_ HEXAD_GUARDED_BY(mutex_) = 0;
+  Lsn answered_ HEXAD_GUARDED_BY(mutex_) = 0;  // durable_, or behind.over is missing
+  Lsn recorded_ HEXAD_GUARDED_BY(mutex_) = 0;
+  Lsn wanted_ HEXAD_GUARDED_BY(mutex_) = 0;  // somebody waits until this is durable
+  Lsn urgent_ HEXAD_GUARDED_BY(mutex_) = 0;  // and up to here without company (C14)
+  // C14: callers of answered groups who have not enqueued since.
+  std::size_t expected_ HEXAD_GUARDED_BY(mutex_) = 0;
   std::atomic<Lsn> visible_{0};  // written under the lock
-  int pauses_ = 0;
-  bool sealing_ = false;      // somebody is between taking a group's members and admitting it
-  bool pump_posted_ = false;  // of pump_beside(): its task has not begun yet
-  bool payloads_allowed_ = true;
-  bool repair_pending_ = false;  // one of the pauses is repair()'s
-  std::uint64_t posted_ = 0;     // tasks that have not run yet
+  int pauses_ HEXAD_GUARDED_BY(mutex_) = 0;
+  // Somebody is between taking a group's members and admitting it.
+  bool sealing_ HEXAD_GUARDED_BY(mutex_) = false;
+  // Of pump_beside(): its task has not begun yet.
+  bool pump_posted_ HEXAD_GUARDED_BY(mutex_) = false;
+  bool payloads_allowed_ HEXAD_GUARDED_BY(mutex_) = true;
+  bool repair_pending_ HEXAD_GUARDED_BY(mutex_) = false;  // one of the pauses is repair()'s
+  std::uint64_t posted_ HEXAD_GUARDED_BY(mutex_) = 0;     // tasks that have not run yet
   struct Substitute {
     std::unique_ptr<io::Thread> thread;
     bool over = false;  // it does nothing more but end
   };
-  std::list<Substitute> substitutes_;  // joined by the next one when they are over, or wait_idle()
+  // Joined by the next one when they are over, or wait_idle().
+  std::list<Substitute> substitutes_ HEXAD_GUARDED_BY(mutex_);
   // Threads inside written(), flushed() or complete(), or that start a substitute.
-  std::uint64_t completing_ = 0;
-  std::optional<Error> stopped_;
+  std::uint64_t completing_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::optional<Error> stopped_ HEXAD_GUARDED_BY(mutex_);
   std::atomic<bool> has_stopped_{false};  // the same, without the lock
 };
 

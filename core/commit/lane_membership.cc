@@ -14,7 +14,7 @@ void Lane::pause() {
 
 void Lane::wait_quiet() {
   io::Lock lock(mutex_);
-  changed_.wait(lock, [this] {
+  changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) {
     return std::all_of(in_flight_.begin(), in_flight_.end(),
                        [](const auto& group) { return group->io_done(); });
   });

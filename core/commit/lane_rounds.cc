@@ -26,7 +26,7 @@ constexpr io::Nanos kAnyTime = std::numeric_limits<io::Nanos>::max();
 
 }  // namespace
 
-// Under the lock: all requests of the group, and its place in the order.
+// All requests of the group, and its place in the order.
 CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members,
                          io::Nanos taken_at) {
   auto group = std::make_unique<CommitGroup>();
@@ -379,7 +379,6 @@ void Lane::complete(Round& round, Waiting waiting) {
   changed_.notify_all();
 }
 
-// Under the lock.
 void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
   for (Submission& member : group.members) {
     member.budget.reset();
@@ -395,7 +394,7 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
   raise_visible(answered_);
 }
 
-// Under the lock: answers and publishes what is durable, in order.
+// Answers and publishes what is durable, in order.
 void Lane::advance() {
   std::vector<std::pair<CommitCallback, Lsn>> callbacks;
   std::vector<std::function<void(Status)>> waiters;

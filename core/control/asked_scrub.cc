@@ -135,7 +135,7 @@ std::optional<JobStatus> AskedScrub::job() {
 void AskedScrub::work_all() {
   io::Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ended_ || wanted_; });
+    changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) { return ended_ || wanted_; });
     if (ended_) return;
     wanted_ = false;
     before_ = scrub_;

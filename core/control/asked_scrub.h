@@ -55,25 +55,23 @@ class AskedScrub {
 
   void work_all();
   Result<ScrubReport> pass(const ScrubOptions& options);
-  // Both under the lock.
-  void add(const ScrubReport& report);
-  void finish(const Result<ScrubReport>& report);
+  void add(const ScrubReport& report) HEXAD_REQUIRES(mutex_);
+  void finish(const Result<ScrubReport>& report) HEXAD_REQUIRES(mutex_);
 
   io::Executor& executor_;
   const Work work_;
 
-  // All that follows is guarded by it; a leaf.
-  io::Mutex mutex_;
+  io::Mutex mutex_;  // a leaf
   io::CondVar changed_;
-  bool ended_ = false;
-  bool wanted_ = false;  // a pass is to begin, where the account says
-  Wish wish_ = Wish::kGoOn;
-  std::uint64_t rate_ = 0;
-  io::Nanos since_ = 0;  // when it was started, or gone on with
-  ControlScrub scrub_;
+  bool ended_ HEXAD_GUARDED_BY(mutex_) = false;
+  bool wanted_ HEXAD_GUARDED_BY(mutex_) = false;  // a pass is to begin, where the account says
+  Wish wish_ HEXAD_GUARDED_BY(mutex_) = Wish::kGoOn;
+  std::uint64_t rate_ HEXAD_GUARDED_BY(mutex_) = 0;
+  io::Nanos since_ HEXAD_GUARDED_BY(mutex_) = 0;  // when it was started, or gone on with
+  ControlScrub scrub_ HEXAD_GUARDED_BY(mutex_);
   // The account as the present pass found it, and how many findings it had kept.
-  ControlScrub before_;
-  std::size_t kept_before_ = 0;
+  ControlScrub before_ HEXAD_GUARDED_BY(mutex_);
+  std::size_t kept_before_ HEXAD_GUARDED_BY(mutex_) = 0;
 
   std::unique_ptr<io::Thread> thread_;
 };

@@ -144,7 +144,7 @@ void ControlServer::hear(std::string_view line, std::shared_ptr<io::LineAnswer> 
 void ControlServer::answer_all() {
   io::Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ended() || !questions_.empty(); });
+    changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) { return ended() || !questions_.empty(); });
     if (ended()) break;
     const Question question = std::move(questions_.front());
     questions_.pop_front();

@@ -106,9 +106,9 @@ class ControlServer {
 
   io::Mutex mutex_;  // a leaf
   io::CondVar changed_;
-  std::deque<Question> questions_;  // guarded by mutex_
-  std::vector<std::string> paths_;  // guarded by mutex_
-  std::string refused_;             // likewise
+  std::deque<Question> questions_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<std::string> paths_ HEXAD_GUARDED_BY(mutex_);
+  std::string refused_ HEXAD_GUARDED_BY(mutex_);
   std::unique_ptr<io::Thread> answers_;
   std::vector<std::unique_ptr<io::LineService>> services_;
 };

@@ -86,9 +86,9 @@ class JobScheduler {
   io::Executor& executor_;
   std::vector<std::unique_ptr<Crew>> crews_;  // the same since start()
   io::Mutex mutex_;                           // what changes of crews and entries, and below
-  std::uint64_t turns_ = 0;
-  bool winding_down_ = false;
-  bool stopped_ = false;
+  std::uint64_t turns_ HEXAD_GUARDED_BY(mutex_) = 0;
+  bool winding_down_ HEXAD_GUARDED_BY(mutex_) = false;
+  bool stopped_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hexad::core

@@ -112,35 +112,36 @@ class Checkpointer {
   // What that went by last; all zeros where nothing is kept. Any thread.
   ReserveInput reserve_input();
   // While a checkpoint is made. Who holds it keeps runs and index as they are.
-  io::Mutex& mutex() { return mutex_; }
+  io::Mutex& mutex() HEXAD_RETURN_CAPABILITY(mutex_) { return mutex_; }
   // Why the index did not take the last checkpoint; empty: it did. Any thread.
   std::string index_problem();
 
  private:
   struct Frozen;
 
-  Status run_locked(Close close);
+  Status run_locked(Close close) HEXAD_REQUIRES(mutex_);
   // Of those to be taken in: no root has them.
-  void end_return(const std::string& why);
-  void merge_into(RunDraft& draft, Close close);
+  void end_return(const std::string& why) HEXAD_REQUIRES(mutex_);
+  void merge_into(RunDraft& draft, Close close) HEXAD_REQUIRES(mutex_);
   void merge_beside();
   bool room_beside(const RunMerge& plan);
-  Result<Frozen> freeze(const RunDraft& draft);
+  Result<Frozen> freeze(const RunDraft& draft) HEXAD_REQUIRES(mutex_);
   Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch,
-                   const CheckpointChanges& changes);
-  Status lose_failed(RunDraft& draft);
-  Status discard(RunDraft& draft);
-  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest, Close close);
+                   const CheckpointChanges& changes) HEXAD_REQUIRES(mutex_);
+  Status lose_failed(RunDraft& draft) HEXAD_REQUIRES(mutex_);
+  Status discard(RunDraft& draft) HEXAD_REQUIRES(mutex_);
+  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest, Close close)
+      HEXAD_REQUIRES(mutex_);
   Status apply_to_index(Lsn lsn, Epoch epoch, const CheckpointChanges& changes);
 
   const Parts parts_;
   io::Mutex mutex_;
-  Lsn last_;                 // of the last checkpoint; guarded by mutex_
-  std::set<DeviceId> back_;  // to be taken in by this checkpoint; guarded by mutex_
-  io::Mutex looks_mutex_;    // a leaf
-  // Guarded by it: for those who look.
-  std::string index_problem_;
-  ReserveInput reserve_input_;
+  Lsn last_ HEXAD_GUARDED_BY(mutex_);                 // of the last checkpoint
+  std::set<DeviceId> back_ HEXAD_GUARDED_BY(mutex_);  // to be taken in by this checkpoint
+  io::Mutex looks_mutex_;                             // a leaf
+  // For those who look.
+  std::string index_problem_ HEXAD_GUARDED_BY(looks_mutex_);
+  ReserveInput reserve_input_ HEXAD_GUARDED_BY(looks_mutex_);
 };
 
 }  // namespace hexad::core

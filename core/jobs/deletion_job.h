@@ -69,9 +69,9 @@ class DeletionJob : public Job {
   };
 
   // True: nothing is left of it.
-  Result<bool> reclaim_some(const Doomed& one);
+  Result<bool> reclaim_some(const Doomed& one) HEXAD_REQUIRES(step_mutex_);
   Status reclaim_body(BodyId body);
-  Result<bool> reclaim_objects(const NameRange& names);
+  Result<bool> reclaim_objects(const NameRange& names) HEXAD_REQUIRES(step_mutex_);
   Result<bool> reclaim_some_cuts(BodyId body);
   // One record's worth of the keys from `from` on, and moves `from`. True: the marker went with
   // them.
@@ -83,8 +83,9 @@ class DeletionJob : public Job {
 
   const Parts parts_;
   PendingDeletions pending_;
-  io::Mutex step_mutex_;      // while something is deleted
-  std::string objects_from_;  // guarded by it: objects of a removed collection before are gone
+  io::Mutex step_mutex_;  // while something is deleted
+  // Objects of a removed collection before are gone.
+  std::string objects_from_ HEXAD_GUARDED_BY(step_mutex_);
   std::atomic<std::uint64_t> deleted_{0};  // steps
 };
 

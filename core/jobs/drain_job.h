@@ -92,12 +92,12 @@ class DrainJob : public Job {
   const io::Nanos limit_;
   const io::Nanos every_;
   const Work work_;
-  io::Nanos last_;                 // look; by the job's thread alone, which due() is asked by, too
-  bool failed_ = false;            // the last step, likewise
-  io::Mutex mutex_;                // a leaf
-  std::map<DeviceId, Away> away_;  // guarded by it, so below
-  std::set<DeviceId> drained_;
-  std::set<DeviceId> left_alone_;
+  io::Nanos last_;       // look; by the job's thread alone, which due() is asked by, too
+  bool failed_ = false;  // the last step, likewise
+  io::Mutex mutex_;      // a leaf
+  std::map<DeviceId, Away> away_ HEXAD_GUARDED_BY(mutex_);
+  std::set<DeviceId> drained_ HEXAD_GUARDED_BY(mutex_);
+  std::set<DeviceId> left_alone_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

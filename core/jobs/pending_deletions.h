@@ -35,14 +35,13 @@ class PendingDeletions {
   void note_failed(Doomed&& rest);  // to be tried after all others of its kind, and after a pause
 
  private:
-  // Under the lock.
-  std::optional<io::Nanos> due_locked();
+  std::optional<io::Nanos> due_locked() HEXAD_REQUIRES(mutex_);
 
   io::Executor& executor_;
   io::Mutex mutex_;  // a leaf
-  Doomed pending_;
-  Backoff pause_{kFirstPause, kLongestPause};
-  io::Nanos retry_at_ = 0;  // none before, while the last try has failed
+  Doomed pending_ HEXAD_GUARDED_BY(mutex_);
+  Backoff pause_ HEXAD_GUARDED_BY(mutex_){kFirstPause, kLongestPause};
+  io::Nanos retry_at_ HEXAD_GUARDED_BY(mutex_) = 0;  // none before, while the last try has failed
 };
 
 }  // namespace hexad::core

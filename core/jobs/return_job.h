@@ -72,8 +72,8 @@ class ReturnJob : public Job {
   const Work work_;
   std::atomic<bool> changed_{false};
   std::atomic<bool> stopping_{false};
-  io::Mutex mutex_;          // a leaf
-  ReturnSchedule schedule_;  // guarded by it
+  io::Mutex mutex_;  // a leaf
+  ReturnSchedule schedule_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

@@ -72,7 +72,7 @@ class DeviceHistory {
   };
   std::vector<Now> look() const;
   DeviceRecord record_of(const Now& now, const std::set<DeviceId>& whole, Lsn lsn, Epoch epoch,
-                         std::int64_t time) const;
+                         std::int64_t time) const HEXAD_REQUIRES(mutex_);
   static bool is_worth_it(const DeviceRecord& record);
 
   const Members& members_;
@@ -80,19 +80,21 @@ class DeviceHistory {
   const io::Clock& clock_;
   const std::int64_t opened_;
   io::Mutex mutex_;  // a leaf
-  // Guarded by it: of devices that the opening has put in the place of others that answered.
-  std::map<DeviceId, std::uint64_t> copied_;
-  // Guarded by it. As of the opening, but for what clear_errors() has changed.
-  std::map<DeviceId, DeviceRecord> base_;
-  std::map<DeviceId, DeviceErrorCounts> forgotten_;  // of this opening
+  // Of devices that the opening has put in the place of others that answered.
+  std::map<DeviceId, std::uint64_t> copied_ HEXAD_GUARDED_BY(mutex_);
+  // As of the opening, but for what clear_errors() has changed.
+  std::map<DeviceId, DeviceRecord> base_ HEXAD_GUARDED_BY(mutex_);
+  std::map<DeviceId, DeviceErrorCounts> forgotten_ HEXAD_GUARDED_BY(mutex_);  // of this opening
   // Of devices that have come back since the opening: when, and what they had been given before.
   struct Return {
     std::int64_t time = 0;
     Space::Filled before;
   };
-  std::map<DeviceId, Return> returns_;
-  std::map<DeviceId, DeviceRecord> written_;  // as the last checkpoint left it
-  std::map<DeviceId, DeviceRecord> pending_;  // by a checkpoint that is not through
+  std::map<DeviceId, Return> returns_ HEXAD_GUARDED_BY(mutex_);
+  // As the last checkpoint left it.
+  std::map<DeviceId, DeviceRecord> written_ HEXAD_GUARDED_BY(mutex_);
+  // By a checkpoint that is not through.
+  std::map<DeviceId, DeviceRecord> pending_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

@@ -107,42 +107,43 @@ class Membership : private MembershipSteps {
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
   // Held, it keeps roots from being written. Waits for devices that owe one.
-  io::Mutex& mutex() { return mutex_; }
-  // Of this opening (P11 of alloc/root_choice.h).
-  std::uint64_t nonce() const { return roots_.nonce(); }
+  io::Mutex& mutex() HEXAD_RETURN_CAPABILITY(mutex_) { return mutex_; }
+  // Of this opening (P11 of alloc/root_choice.h). Any thread, without the lock: it never changes.
+  std::uint64_t nonce() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return roots_.nonce(); }
   // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
   std::optional<Refused> refused() const;
   // Where m = 0, the device that is being added: it goes again when it fails (P13). Likewise.
   std::optional<DeviceId> adding() const;
 
  private:
-  Status stop_using(const std::set<DeviceId>& failed) override;
+  Status stop_using(const std::set<DeviceId>& failed) override HEXAD_REQUIRES(mutex_);
   Status complete_log(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
                       std::set<DeviceId>& failed) override;
   Lsn last_counted() const override;
-  Status describe(alloc::Root& next) const override;
-  Status write(const alloc::Root& next, std::set<DeviceId>& failed) override;
-  Result<kv::PreparedBlock> begin_epoch(const std::vector<kv::LogArea>& areas,
-                                        Epoch epoch) override;
+  Status describe(alloc::Root& next) const override HEXAD_REQUIRES(mutex_);
+  Status write(const alloc::Root& next, std::set<DeviceId>& failed) override HEXAD_REQUIRES(mutex_);
+  Result<kv::PreparedBlock> begin_epoch(const std::vector<kv::LogArea>& areas, Epoch epoch) override
+      HEXAD_REQUIRES(mutex_);
   Status send_again(io::IoBatch& batch) override;
 
   Status leave_behind(std::set<DeviceId> failed);
   // Nothing is in flight, and what could be lost with it is known. Errors: the store has turned
   // read-only.
-  Result<std::set<DeviceId>> settle();
+  Result<std::set<DeviceId>> settle() HEXAD_REQUIRES(mutex_);
   // Steps 2 to 5, with what `fill` says of each root.
-  Status change(std::set<DeviceId> failed, const std::function<void(alloc::Root&)>& fill);
+  Status change(std::set<DeviceId> failed, const std::function<void(alloc::Root&)>& fill)
+      HEXAD_REQUIRES(mutex_);
   // What else a root says of a device that it lists as live again, and what follows when it counts.
-  void describe_back(alloc::Root& next, DeviceId id) const;
-  void settle_back(DeviceId id);
+  void describe_back(alloc::Root& next, DeviceId id) const HEXAD_REQUIRES(mutex_);
+  void settle_back(DeviceId id) HEXAD_REQUIRES(mutex_);
   // Errors: too many others are lost.
   Status may_remove(DeviceId id, const std::set<DeviceId>& failed) const;
   // P13: what of the log is on the device alone is on another data device as well. `failed` gets
   // devices that did not take it. Errors: nothing else has changed.
-  Status save_log_of(DeviceId id, std::set<DeviceId>& failed);
+  Status save_log_of(DeviceId id, std::set<DeviceId>& failed) HEXAD_REQUIRES(mutex_);
   // The root without the row of a device that has left.
-  Status drop(DeviceId id, std::set<DeviceId> failed);
-  Status write_once(const alloc::Root& next, std::set<DeviceId>& failed);
+  Status drop(DeviceId id, std::set<DeviceId> failed) HEXAD_REQUIRES(mutex_);
+  Status write_once(const alloc::Root& next, std::set<DeviceId>& failed) HEXAD_REQUIRES(mutex_);
   // R18: until all are taken, or nobody can wait any longer.
   Status send_refused_again(const std::vector<io::IoRequest*>& requests);
   // The same for what can be done again as a whole, until `pointless`, which is asked after each
@@ -153,13 +154,14 @@ class Membership : private MembershipSteps {
   void note_adding(std::optional<DeviceId> id);
 
   const Parts parts_;
-  io::Mutex mutex_;   // while the membership changes or a root is written; held across I/O
-  RootWriter roots_;  // guarded by mutex_
-  // What else the root says, while the membership changes; guarded by mutex_.
-  std::function<void(alloc::Root&)> describe_;
+  io::Mutex mutex_;  // while the membership changes or a root is written; held across I/O
+  RootWriter roots_ HEXAD_GUARDED_BY(mutex_);
+  // What else the root says, while the membership changes.
+  std::function<void(alloc::Root&)> describe_ HEXAD_GUARDED_BY(mutex_);
   mutable io::Mutex refused_mutex_;  // a leaf
-  std::optional<Refused> refused_;   // guarded by it
-  std::optional<DeviceId> adding_;   // P13: likewise; changes under mutex_ alone
+  std::optional<Refused> refused_ HEXAD_GUARDED_BY(refused_mutex_);
+  // P13; changes under mutex_ alone.
+  std::optional<DeviceId> adding_ HEXAD_GUARDED_BY(refused_mutex_);
 };
 
 }  // namespace hexad::core

@@ -187,7 +187,7 @@ class RunCatalogue {
   std::vector<Waiting> waiting_;
 
   mutable io::Mutex mutex_;  // set_
-  std::shared_ptr<const kv::RunSet> set_;
+  std::shared_ptr<const kv::RunSet> set_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

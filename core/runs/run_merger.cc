@@ -62,7 +62,7 @@ void RunMerger::finish() {
   io::Lock lock(mutex_);
   hurry_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !under_way(); });
+  changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) { return !under_way(); });
 }
 
 void RunMerger::forget_failed() {
@@ -89,7 +89,7 @@ bool RunMerger::give_up() {
   io::Lock lock(mutex_);
   const bool any = state_ != State::kIdle;
   // Asked at each change: somebody may start another one, and others may give up this one, too.
-  const auto ended = [this] {
+  const auto ended = [this]() HEXAD_REQUIRES(mutex_) {
     // One that no step has begun has cost nothing.
     if (state_ == State::kWanted) state_ = State::kIdle;
     unwanted_ = state_ == State::kRunning;

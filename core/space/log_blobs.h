@@ -127,8 +127,8 @@ class LogBlobs {
 
   // In or out of the sums of YB3.
   void count(const YoungBlob& blob, int sign) HEXAD_REQUIRES(mutex_);
-  const Entry* find_entry(const LogPlace& place) const
-      HEXAD_REQUIRES(mutex_);  // null: nothing is known of it
+  // Null: nothing is known of it.
+  const Entry* find_entry(const LogPlace& place) const HEXAD_REQUIRES(mutex_);
   static Entry& entry_in(Entries& entries, std::uint32_t index);
   static std::optional<YoungPlace> place_of(const LogPlace& place, const Entry& entry);
   void resolve_one(Blob& blob, Moment as_of) const HEXAD_REQUIRES(mutex_);

@@ -471,8 +471,8 @@ class Space : public StripeMap {
   std::set<DeviceId> in_place_ HEXAD_GUARDED_BY(mutex_);
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_
       HEXAD_GUARDED_BY(mutex_);
-  std::vector<ZoneCreation> zones_kept_back_
-      HEXAD_GUARDED_BY(mutex_);  // released, with their slabs taken
+  // Released, with their slabs taken.
+  std::vector<ZoneCreation> zones_kept_back_ HEXAD_GUARDED_BY(mutex_);
   std::map<alloc::ZoneId, SlabMoving> moving_ HEXAD_GUARDED_BY(mutex_);
   // By the images that the last root leads to, but for those without any; and by those that the
   // next one brings, of each of their zones.
@@ -487,17 +487,17 @@ class Space : public StripeMap {
   std::vector<LateHeal> late_heals_ HEXAD_GUARDED_BY(mutex_);
   io::IoQueue* late_queue_ HEXAD_GUARDED_BY(mutex_) = nullptr;  // whose they are
   Lsn reclaimed_ HEXAD_GUARDED_BY(mutex_) = 0;                  // the highest limit so far
-  std::vector<alloc::ReadRange> readers_
-      HEXAD_GUARDED_BY(mutex_);  // for whom something may be held
-  std::set<alloc::ZoneId> unsaved_
-      HEXAD_GUARDED_BY(mutex_);  // handed out by dirty_images(), not yet written
-  std::set<alloc::ZoneId> under_way_
-      HEXAD_GUARDED_BY(mutex_);                             // prepared, neither open nor released
+  // For whom something may be held.
+  std::vector<alloc::ReadRange> readers_ HEXAD_GUARDED_BY(mutex_);
+  // Handed out by dirty_images(), not yet written.
+  std::set<alloc::ZoneId> unsaved_ HEXAD_GUARDED_BY(mutex_);
+  // Prepared, neither open nor released.
+  std::set<alloc::ZoneId> under_way_ HEXAD_GUARDED_BY(mutex_);
   std::set<alloc::ZoneId> known_ HEXAD_GUARDED_BY(mutex_);  // named by the manifest that was opened
   alloc::ZoneId next_zone_ HEXAD_GUARDED_BY(mutex_) = 1;
   std::atomic<std::uint32_t> slab_units_{0};  // changes in learn_devices()
-  bool slabs_exhausted_ HEXAD_GUARDED_BY(mutex_) =
-      false;  // the last prepare_zone() found none, and none came back since
+  // The last prepare_zone() found none, and none came back since.
+  bool slabs_exhausted_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hexad::core

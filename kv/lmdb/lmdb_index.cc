@@ -100,10 +100,10 @@ class LmdbIndex final : public Index {
   std::shared_ptr<const LmdbMap> map_;  // for states from now on
 
   mutable io::Mutex mutex_;
-  // What readers get; never null once it is open. Guarded by mutex_, and changed by the thread
-  // that writes alone.
-  std::shared_ptr<const LmdbSnapshot> current_;
-  std::uint64_t snapshots_ = 0;  // given out
+  // What readers get; never null once it is open. Changed by the thread that writes
+  // alone.
+  std::shared_ptr<const LmdbSnapshot> current_ HEXAD_GUARDED_BY(mutex_);
+  std::uint64_t snapshots_ HEXAD_GUARDED_BY(mutex_) = 0;  // given out
 };
 
 class LmdbReader final : public IndexReader {

@@ -58,10 +58,10 @@ class Content {
 
  private:
   const Uuid store_;
-  mutable io::Mutex mutex_;  // what follows
-  State state_;
-  int readers_ = 0;
-  bool writer_ = false;
+  mutable io::Mutex mutex_;
+  State state_ HEXAD_GUARDED_BY(mutex_);
+  int readers_ HEXAD_GUARDED_BY(mutex_) = 0;
+  bool writer_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 class MemoryIndexCursor final : public IndexCursor {
@@ -213,7 +213,8 @@ class MemoryIndexHome final : public IndexHome {
   io::Executor& executor_;
   const MemoryIndexOptions options_;
   io::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Content>> contents_;  // by directory
+  // By directory.
+  std::map<std::string, std::shared_ptr<Content>> contents_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

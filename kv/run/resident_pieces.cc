@@ -92,7 +92,7 @@ ResidentPieces::~ResidentPieces() {
   std::vector<std::shared_ptr<File>> files;
   io::Lock lock(mutex_);
   if (file_ != nullptr) retired_.push_back(std::exchange(file_, nullptr));
-  const auto all_written = [this] { return on_the_way_ == 0; };
+  const auto all_written = [this]() HEXAD_REQUIRES(mutex_) { return on_the_way_ == 0; };
   while (!all_written() && changed_.wait_for(lock, io::kSilence)) {
   }
   if (!all_written()) {

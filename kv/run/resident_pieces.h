@@ -113,19 +113,18 @@ class ResidentPieces {
   class Reading;
   using Numbers = std::map<std::uint64_t, std::uint64_t>;  // by serial
 
-  // All under the lock.
-  const ResidentPlace* find(const RunPieceKey& key);
-  ResidentKey key_of(const RunPieceKey& key, Numbers* fresh);
-  bool is_there(ResidentPlace place) const;
-  bool in_memory(ResidentPlace place) const;
-  ByteView bytes_in_memory(ResidentPlace place) const;
-  std::uint64_t reads_left();
-  bool make_entry_free();
+  const ResidentPlace* find(const RunPieceKey& key) HEXAD_REQUIRES(mutex_);
+  ResidentKey key_of(const RunPieceKey& key, Numbers* fresh) HEXAD_REQUIRES(mutex_);
+  bool is_there(ResidentPlace place) const HEXAD_REQUIRES(mutex_);
+  bool in_memory(ResidentPlace place) const HEXAD_REQUIRES(mutex_);
+  ByteView bytes_in_memory(ResidentPlace place) const HEXAD_REQUIRES(mutex_);
+  std::uint64_t reads_left() HEXAD_REQUIRES(mutex_);
+  bool make_entry_free() HEXAD_REQUIRES(mutex_);
   // Whether a segment is to be written now: write_segment(), without the lock.
-  bool add(ResidentKey key, ByteView stored);
-  bool seal();
-  void note_error(const std::string& what);
-  void stop(std::string problem);
+  bool add(ResidentKey key, ByteView stored) HEXAD_REQUIRES(mutex_);
+  bool seal() HEXAD_REQUIRES(mutex_);
+  void note_error(const std::string& what) HEXAD_REQUIRES(mutex_);
+  void stop(std::string problem) HEXAD_REQUIRES(mutex_);
 
   Result<std::unique_ptr<io::Device>> make_file(std::uint64_t bytes);
   enum class Reason : std::uint8_t { kOffered, kInherited };
@@ -139,15 +138,15 @@ class ResidentPieces {
 
   io::Mutex mutex_;
   io::CondVar changed_;
-  // Guarded by it.
-  std::shared_ptr<File> file_;                  // null: no room
-  std::vector<std::shared_ptr<File>> retired_;  // that may have something on its way yet
-  Numbers numbers_;                             // of runs in the table
-  std::uint64_t last_number_ = 0;
-  std::uint64_t on_the_way_ = 0;  // segments, of any file
-  Tally tally_;
-  std::string problem_;
-  bool ended_ = false;  // by itself, and its file is there yet
+  std::shared_ptr<File> file_ HEXAD_GUARDED_BY(mutex_);  // null: no room
+  // That may have something on its way yet.
+  std::vector<std::shared_ptr<File>> retired_ HEXAD_GUARDED_BY(mutex_);
+  Numbers numbers_ HEXAD_GUARDED_BY(mutex_);  // of runs in the table
+  std::uint64_t last_number_ HEXAD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t on_the_way_ HEXAD_GUARDED_BY(mutex_) = 0;  // segments, of any file
+  Tally tally_ HEXAD_GUARDED_BY(mutex_);
+  std::string problem_ HEXAD_GUARDED_BY(mutex_);
+  bool ended_ HEXAD_GUARDED_BY(mutex_) = false;  // by itself, and its file is there yet
 };
 
 }  // namespace hexad::kv

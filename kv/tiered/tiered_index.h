@@ -64,9 +64,9 @@ class TieredIndex final : public Index {
   void drop(const Index* index);
 
   mutable io::Mutex mutex_;
-  std::shared_ptr<const RunSet> runs_;
-  std::shared_ptr<Index> fast_;
-  std::weak_ptr<Index> detached_;
+  std::shared_ptr<const RunSet> runs_ HEXAD_GUARDED_BY(mutex_);
+  std::shared_ptr<Index> fast_ HEXAD_GUARDED_BY(mutex_);
+  std::weak_ptr<Index> detached_ HEXAD_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> damages_{0};
 };
 
