@@ -15,7 +15,7 @@ LentMemory& LentMemory::process() {
 }
 
 void LentMemory::lend(ByteView bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   ranges_.push_back(bytes);
   lent_.store(ranges_.size(), std::memory_order_relaxed);
 }
@@ -23,14 +23,15 @@ void LentMemory::lend(ByteView bytes) {
 void LentMemory::take_back(ByteView bytes) {
   std::vector<Kept> free;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     const auto range = std::find_if(ranges_.begin(), ranges_.end(), [&](ByteView one) {
       return one.data() == bytes.data() && one.size() == bytes.size();
     });
     HEXAD_ASSERT(range != ranges_.end());
     ranges_.erase(range);
-    const auto first = std::partition(kept_.begin(), kept_.end(),
-                                      [this](const Kept& one) { return is_lent(one); });
+    const auto first =
+        std::partition(kept_.begin(), kept_.end(),
+                       [this](const Kept& one) HEXAD_REQUIRES(mutex_) { return is_lent(one); });
     free.assign(first, kept_.end());
     kept_.erase(first, kept_.end());
     lent_.store(ranges_.size(), std::memory_order_relaxed);
@@ -39,7 +40,7 @@ void LentMemory::take_back(ByteView bytes) {
 }
 
 bool LentMemory::keep_lent(std::byte* buffer, std::size_t size) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   const Kept one{buffer, size};
   if (!is_lent(one)) return false;
   kept_.push_back(one);
@@ -47,11 +48,10 @@ bool LentMemory::keep_lent(std::byte* buffer, std::size_t size) {
 }
 
 std::size_t LentMemory::kept() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   return kept_.size();
 }
 
-// Under the lock.
 bool LentMemory::is_lent(const Kept& one) const {
   const std::less<const std::byte*> before;
   return std::any_of(ranges_.begin(), ranges_.end(), [&](ByteView range) {

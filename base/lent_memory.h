@@ -8,10 +8,10 @@
 
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/os_mutex.h"
 
 namespace hexad {
 
@@ -39,12 +39,12 @@ class LentMemory {
     std::size_t size = 0;
   };
   bool keep_lent(std::byte* buffer, std::size_t size);
-  bool is_lent(const Kept& one) const;
+  bool is_lent(const Kept& one) const HEXAD_REQUIRES(mutex_);
 
   std::atomic<std::size_t> lent_{0};  // ranges
-  mutable std::mutex mutex_;
-  std::vector<ByteView> ranges_;  // guarded by it
-  std::vector<Kept> kept_;        // guarded by it
+  mutable OsMutex mutex_;
+  std::vector<ByteView> ranges_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<Kept> kept_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad

@@ -11,10 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "base/os_mutex.h"
 
 namespace hexad::io {
 
@@ -35,11 +36,12 @@ constexpr std::size_t kLongestLine = 8192;  // of /proc/self/maps: a path of 409
 
 // The handler of a process is a property of the process, so there is one table.
 std::array<std::atomic<const Watched*>, kMostWatched> watched{};
-std::mutex installing;  // below, and changes of the table
+OsMutex installing;  // below, and changes of the table
 // All that there ever were, each once. Never freed: a handler may be reading, on any thread.
-std::vector<std::unique_ptr<const Watched>>* all_watched = nullptr;
-std::size_t watches = 0;          // places in use
-bool installed = false;           // our handler was, and nobody is known to have taken it away
+std::vector<std::unique_ptr<const Watched>>* all_watched HEXAD_GUARDED_BY(installing) = nullptr;
+std::size_t watches HEXAD_GUARDED_BY(installing) = 0;  // places in use
+// Our handler was, and nobody is known to have taken it away.
+bool installed HEXAD_GUARDED_BY(installing) = false;
 struct sigaction before_us = {};  // written before the handler is there, and only then
 
 void write_all(const char* text, std::size_t size) {
@@ -136,8 +138,7 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_bus_error;
 }
 
-// Under the lock.
-Status install() {
+Status install() HEXAD_REQUIRES(installing) {
   if (installed) return {};
   struct sigaction ours = {};
   ours.sa_sigaction = on_bus_error;
@@ -152,15 +153,14 @@ Status install() {
   return {};
 }
 
-// Under the lock. Who has a handler over ours may ask ours, so then it stays.
-void uninstall() {
+// Who has a handler over ours may ask ours, so then it stays.
+void uninstall() HEXAD_REQUIRES(installing) {
   struct sigaction now = {};
   if (!installed || ::sigaction(SIGBUS, nullptr, &now) != 0 || !is_ours(now)) return;
   if (::sigaction(SIGBUS, &before_us, nullptr) == 0) installed = false;
 }
 
-// Under the lock.
-const Watched* keep(Watched wanted) {
+const Watched* keep(Watched wanted) HEXAD_REQUIRES(installing) {
   if (all_watched == nullptr) all_watched = new std::vector<std::unique_ptr<const Watched>>;
   for (const auto& one : *all_watched) {
     if (*one == wanted) return one.get();
@@ -174,7 +174,7 @@ const Watched* keep(Watched wanted) {
 Result<BusErrorWatch> BusErrorWatch::start(const std::string& path, const std::string& meaning) {
   std::error_code none;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, none);
-  const std::lock_guard<std::mutex> lock(installing);
+  const OsLock lock(installing);
   const std::string there = none ? path : real.string();
   const Watched* one =
       keep({there, "hexad: bus error (SIGBUS) in a map of " + there + ": " + meaning + "\n"});
@@ -206,7 +206,7 @@ BusErrorWatch& BusErrorWatch::operator=(BusErrorWatch&& other) noexcept {
 
 BusErrorWatch::~BusErrorWatch() {
   if (place_ < 0) return;
-  const std::lock_guard<std::mutex> lock(installing);
+  const OsLock lock(installing);
   watched[static_cast<std::size_t>(place_)].store(nullptr, std::memory_order_release);
   if (--watches == 0) uninstall();
 }

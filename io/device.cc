@@ -237,7 +237,7 @@ bool IoQueue::wait_for(IoBatch& batch, Nanos) {
 void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
                       std::shared_ptr<void> token) noexcept {
   has_abandoned();
-  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  const OsLock lock(abandoned_mutex_);
   abandoned_.push_back({std::move(batch), std::move(buffers), std::move(token)});
 }
 
@@ -252,7 +252,7 @@ bool IoQueue::retire(Device& device) {
   device.given_up_.store(true);
   has_abandoned();
   if (device.traffic_.under_way.load() > 0) return false;
-  const std::lock_guard<std::mutex> lock(device.release_mutex_);
+  const OsLock lock(device.release_mutex_);
   if (!std::exchange(device.released_, true)) device.release();
   return true;
 }
@@ -281,7 +281,7 @@ IoQueue::Left IoQueue::leave(IoRequest& request) {
   }
   const Left now{batch.get(), &left};
   {
-    const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+    const OsLock lock(abandoned_mutex_);
     abandoned_.push_back({std::move(batch), {}, std::move(lent)});
   }
   // What is under way to the device counts in the request that is left.
@@ -294,7 +294,7 @@ IoQueue::Left IoQueue::leave(IoRequest& request) {
 void IoQueue::close(std::unique_ptr<Device> device) {
   if (device == nullptr) return;
   if (!has_abandoned()) return;
-  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  const OsLock lock(abandoned_mutex_);
   if (is_one_of(abandoned_, *device)) closing_.push_back(std::move(device));
 }
 
@@ -302,7 +302,7 @@ bool IoQueue::has_abandoned() {
   // What goes is destroyed without the lock: a device waits for threads of its own.
   std::vector<Abandoned> gone;
   std::vector<std::unique_ptr<Device>> closed;
-  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  const OsLock lock(abandoned_mutex_);
   const auto left = std::stable_partition(
       abandoned_.begin(), abandoned_.end(),
       [](const Abandoned& one) { return one.waiters > 0 || !one.batch->complete(); });
@@ -321,7 +321,7 @@ bool IoQueue::wait_for_abandoned(Nanos limit) {
     IoBatch* batch = nullptr;
     Nanos left = end - now();
     {
-      const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+      const OsLock lock(abandoned_mutex_);
       if (abandoned_.empty()) continue;
       ++abandoned_.front().waiters;
       batch = abandoned_.front().batch.get();
@@ -330,7 +330,7 @@ bool IoQueue::wait_for_abandoned(Nanos limit) {
       }
     }
     const bool complete = left > 0 && wait_for(*batch, left);
-    const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+    const OsLock lock(abandoned_mutex_);
     for (Abandoned& one : abandoned_) {
       if (one.batch.get() == batch) --one.waiters;
     }
@@ -340,7 +340,7 @@ bool IoQueue::wait_for_abandoned(Nanos limit) {
 }
 
 void IoQueue::drop_abandoned() {
-  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  const OsLock lock(abandoned_mutex_);
   abandoned_.clear();
   closing_.clear();
 }
@@ -436,7 +436,7 @@ Status Device::Call::may_begin() const {
 Result<Device::Room> Device::reserve_room(std::uint64_t, std::uint64_t) { return Room::kSure; }
 
 std::optional<Error> Device::last_refusal() const {
-  const std::lock_guard<std::mutex> lock(refusal_mutex_);
+  const OsLock lock(refusal_mutex_);
   return refusal_;
 }
 
@@ -445,7 +445,7 @@ Nanos Device::silent_for() { return rounds_.is_empty() ? 0 : rounds_.silent_for(
 Nanos Device::owing_for() { return rounds_.is_empty() ? 0 : rounds_.owing_for(queue().now()); }
 
 void Device::note_refusal(const Error& error) {
-  const std::lock_guard<std::mutex> lock(refusal_mutex_);
+  const OsLock lock(refusal_mutex_);
   refusal_ = error;
   traffic_.refused.fetch_add(1, std::memory_order_relaxed);
 }

@@ -31,7 +31,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +38,7 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/clock.h"
 #include "io/no_unwinding.h"
 #include "io/read_times.h"
@@ -276,9 +276,10 @@ class IoQueue {
     std::shared_ptr<void> token;
     int waiters = 0;  // in wait_for_abandoned(): until they look away it stays
   };
-  std::mutex abandoned_mutex_;
-  std::vector<Abandoned> abandoned_;              // guarded by it
-  std::vector<std::unique_ptr<Device>> closing_;  // guarded by it: to be closed then
+  OsMutex abandoned_mutex_;
+  std::vector<Abandoned> abandoned_ HEXAD_GUARDED_BY(abandoned_mutex_);
+  // To be closed then.
+  std::vector<std::unique_ptr<Device>> closing_ HEXAD_GUARDED_BY(abandoned_mutex_);
 };
 
 // What was asked of a device since it was opened, failed requests included. Any thread; exact.
@@ -403,10 +404,10 @@ class Device {
   std::atomic<bool> given_up_{false};
   std::atomic<bool> retired_{false};
   std::atomic<bool> fenced_{false};
-  std::mutex release_mutex_;
-  bool released_ = false;  // guarded by it
-  mutable std::mutex refusal_mutex_;
-  std::optional<Error> refusal_;  // guarded by it
+  OsMutex release_mutex_;
+  bool released_ HEXAD_GUARDED_BY(release_mutex_) = false;
+  mutable OsMutex refusal_mutex_;
+  std::optional<Error> refusal_ HEXAD_GUARDED_BY(refusal_mutex_);
 };
 
 }  // namespace hexad::io

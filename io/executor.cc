@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/os_mutex.h"
 #include "io/os_thread.h"
 
 namespace hexad::io {
@@ -46,7 +47,7 @@ class ThreadExecutor final : public Executor {
 
   ~ThreadExecutor() override {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const OsLock lock(mutex_);
       closing_ = true;
     }
     work_.notify_all();
@@ -54,7 +55,7 @@ class ThreadExecutor final : public Executor {
     for (std::size_t i = 0;; ++i) {
       OsThread* thread = nullptr;
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const OsLock lock(mutex_);
         if (i == pool_.size()) break;
         thread = &pool_[i];  // stays where it is
       }
@@ -68,13 +69,13 @@ class ThreadExecutor final : public Executor {
   }
 
   Status start_pool() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     return pool_.empty() ? add_thread() : Status();
   }
 
   void post(Task task) noexcept override {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const OsLock lock(mutex_);
       tasks_.push_back(std::move(task));
       if (tasks_.size() > idle_ && pool_.size() < pool_size_) {
         // Refused: those that there are do it, a bit later.
@@ -92,15 +93,14 @@ class ThreadExecutor final : public Executor {
   Clock& clock() override { return clock_; }
 
  private:
-  // Under the lock.
-  Status add_thread() {
+  Status add_thread() HEXAD_REQUIRES(mutex_) {
     HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start("hexad-pool", [this] { serve(); }));
     pool_.push_back(std::move(thread));
     return {};
   }
 
   void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     for (;;) {
       while (tasks_.empty() && !closing_) {
         ++idle_;
@@ -119,12 +119,12 @@ class ThreadExecutor final : public Executor {
 
   const std::size_t pool_size_;
   SystemClock clock_;
-  std::mutex mutex_;
+  OsMutex mutex_;
   std::condition_variable work_;
-  std::deque<Task> tasks_;
-  std::deque<OsThread> pool_;
-  std::size_t idle_ = 0;
-  bool closing_ = false;
+  std::deque<Task> tasks_ HEXAD_GUARDED_BY(mutex_);
+  std::deque<OsThread> pool_ HEXAD_GUARDED_BY(mutex_);
+  std::size_t idle_ HEXAD_GUARDED_BY(mutex_) = 0;
+  bool closing_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ MemorySystem::MemorySystem(MemoryOptions options)
       executor_(make_thread_executor(options.pool_threads)) {}
 
 std::uint64_t MemorySystem::draw_seed() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   return seeds_.next();
 }
 
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Device>> MemorySystem::create_device(const std::string& p
                  ""};
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     std::shared_ptr<MemoryMedia>& slot = media_[path];
     if (slot == nullptr) {
       Result<std::shared_ptr<MemoryMedia>> made = MemoryMedia::create(size);
@@ -50,13 +50,13 @@ Result<std::unique_ptr<Device>> MemorySystem::create_device(const std::string& p
 }
 
 std::shared_ptr<MemoryMedia> MemorySystem::media(const std::string& path) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   const auto found = media_.find(path);
   return found == media_.end() ? nullptr : found->second;
 }
 
 void MemorySystem::remove_device(const std::string& path) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   media_.erase(path);
 }
 

@@ -5,9 +5,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/os_mutex.h"
 #include "io/memory_device.h"
 #include "io/system.h"
 
@@ -42,9 +42,9 @@ class MemorySystem final : public System {
   const MemoryOptions options_;
   const std::unique_ptr<IoQueue> queue_;
   const std::unique_ptr<Executor> executor_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<MemoryMedia>> media_;  // guarded by mutex_
-  Rng seeds_ = Rng::from_entropy();                            // guarded by mutex_
+  OsMutex mutex_;
+  std::map<std::string, std::shared_ptr<MemoryMedia>> media_ HEXAD_GUARDED_BY(mutex_);
+  Rng seeds_ HEXAD_GUARDED_BY(mutex_) = Rng::from_entropy();
 };
 
 }  // namespace hexad::io

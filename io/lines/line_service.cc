@@ -10,9 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <list>
-#include <mutex>
 #include <utility>
 
+#include "base/os_mutex.h"
 #include "io/lines/private_socket.h"
 #include "io/os_error.h"
 
@@ -46,9 +46,9 @@ struct Exchange {
   explicit Exchange(std::shared_ptr<Wake> bell) : wake(std::move(bell)) {}
   const std::shared_ptr<Wake> wake;
   std::atomic<bool> gone{false};  // nobody waits any more
-  std::mutex mutex;
-  bool over = false;                // guarded by mutex: there will be no other answer
-  std::optional<std::string> line;  // guarded by mutex
+  OsMutex mutex;
+  bool over HEXAD_GUARDED_BY(mutex) = false;  // there will be no other answer
+  std::optional<std::string> line HEXAD_GUARDED_BY(mutex);
 };
 
 class SocketAnswer final : public LineAnswer {
@@ -64,7 +64,7 @@ class SocketAnswer final : public LineAnswer {
  private:
   void settle(std::optional<std::string> line) {
     {
-      const std::lock_guard<std::mutex> lock(exchange_->mutex);
+      const OsLock lock(exchange_->mutex);
       if (exchange_->over) return;
       exchange_->over = true;
       exchange_->line = std::move(line);
@@ -102,6 +102,7 @@ class SocketService final : public LineService {
   ~SocketService() override { stop(); }
 
   Status start(Executor& executor) {
+    const OsLock lock(stopping_mutex_);
     HEXAD_TRY_ASSIGN(thread_, executor.try_start("hexad-control", [this] { serve(); }));
     return {};
   }
@@ -109,7 +110,7 @@ class SocketService final : public LineService {
   const std::string& path() const override { return path_; }
 
   void stop() override {
-    const std::lock_guard<std::mutex> lock(stopping_mutex_);
+    const OsLock lock(stopping_mutex_);
     if (std::exchange(over_, true)) return;
     if (thread_ != nullptr) {  // else the system refused it
       stopping_ = true;
@@ -208,7 +209,7 @@ class SocketService final : public LineService {
   void take_answer(Connection& one) {
     std::optional<std::string> line;
     {
-      const std::lock_guard<std::mutex> lock(one.exchange->mutex);
+      const OsLock lock(one.exchange->mutex);
       if (!one.exchange->over) return;
       line = std::move(one.exchange->line);
     }
@@ -251,9 +252,9 @@ class SocketService final : public LineService {
   const LineRefusals refusals_;
   const LineLimits limits_;
   std::atomic<bool> stopping_{false};
-  std::mutex stopping_mutex_;
-  bool over_ = false;  // guarded by stopping_mutex_, as the next
-  std::unique_ptr<Thread> thread_;
+  OsMutex stopping_mutex_;
+  bool over_ HEXAD_GUARDED_BY(stopping_mutex_) = false;
+  std::unique_ptr<Thread> thread_ HEXAD_GUARDED_BY(stopping_mutex_);
   // Of the thread alone.
   std::list<Connection> connections_;
   Nanos accept_from_ = 0;

@@ -80,7 +80,7 @@ LoneAio::Answer LoneAio::wait(Nanos limit) {
 }
 
 LoneAio* LoneAios::take() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   if (free_.empty()) {
     if (refused_ || all_.size() == most_) return nullptr;
     Result<std::unique_ptr<LoneAio>> made = LoneAio::make();
@@ -97,7 +97,7 @@ LoneAio* LoneAios::take() {
 }
 
 void LoneAios::give_back(LoneAio* one) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   free_.push_back(one);
 }
 

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/clock.h"
 
 namespace hexad::io {
@@ -57,10 +57,10 @@ class LoneAios {
 
  private:
   const std::size_t most_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<LoneAio>> all_;
-  std::vector<LoneAio*> free_;
-  bool refused_ = false;
+  OsMutex mutex_;
+  std::vector<std::unique_ptr<LoneAio>> all_ HEXAD_GUARDED_BY(mutex_);
+  std::vector<LoneAio*> free_ HEXAD_GUARDED_BY(mutex_);
+  bool refused_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hexad::io

@@ -85,7 +85,7 @@ LoneRing::Answer LoneRing::take() {
 }
 
 LoneRing* LoneRings::take() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   if (free_.empty()) {
     if (refused_ || all_.size() == most_) return nullptr;
     Result<std::unique_ptr<LoneRing>> made = LoneRing::make();
@@ -103,12 +103,12 @@ LoneRing* LoneRings::take() {
 
 void LoneRings::give_back(LoneRing* ring) {
   HEXAD_ASSERT(!ring->is_late());
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   free_.push_back(ring);
 }
 
 void LoneRings::discard(LoneRing* ring) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   std::erase_if(all_, [&](const std::unique_ptr<LoneRing>& one) { return one.get() == ring; });
 }
 

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/clock.h"
 
 namespace hexad::io {
@@ -65,10 +65,11 @@ class LoneRings {
 
  private:
   const std::size_t most_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<LoneRing>> all_;
-  std::vector<LoneRing*> free_;  // the last one used is the next: its memory is in the caches
-  bool refused_ = false;
+  OsMutex mutex_;
+  std::vector<std::unique_ptr<LoneRing>> all_ HEXAD_GUARDED_BY(mutex_);
+  // The last one used is the next: its memory is in the caches.
+  std::vector<LoneRing*> free_ HEXAD_GUARDED_BY(mutex_);
+  bool refused_ HEXAD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hexad::io

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/os_mutex.h"
 #include "io/device_path.h"
 #include "io/os/file_device.h"
 #include "io/os/thread_queue.h"
@@ -43,7 +43,7 @@ class RealSystem final : public System {
   IoQueue& queue() override { return *queue_; }
 
   std::uint64_t draw_seed() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     return seeds_.next();
   }
 
@@ -89,8 +89,8 @@ class RealSystem final : public System {
   RbdClusters clusters_;
   std::unique_ptr<FileQueue> queue_;
   std::unique_ptr<Executor> executor_;
-  std::mutex mutex_;
-  Rng seeds_ = Rng::from_entropy();  // guarded by mutex_
+  OsMutex mutex_;
+  Rng seeds_ HEXAD_GUARDED_BY(mutex_) = Rng::from_entropy();
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ void StarterQueue::start_row(IoBatch& batch, std::span<IoRequest* const> row, To
   for (IoRequest* const request : row) {
     send(*request);
     // Before it can be given up (SQ2).
-    const std::lock_guard<std::mutex> lock(started_mutex_);
+    const OsLock lock(started_mutex_);
     places.push_back(started_.insert(started_.end(), {&batch, request, told}));
     copies.push_back(*request);
   }
@@ -80,14 +80,14 @@ void StarterQueue::start_row(IoBatch& batch, std::span<IoRequest* const> row, To
 void StarterQueue::take_answer(Place place, Status status) {
   Started one;
   {
-    const std::lock_guard<std::mutex> lock(started_mutex_);
+    const OsLock lock(started_mutex_);
     place->answered = true;
     one = *place;
   }
   one.request->status = std::move(status);
   answer(*one.request);
   if (finish(*one.batch)) completed(one.batch, one.told);
-  const std::lock_guard<std::mutex> lock(started_mutex_);
+  const OsLock lock(started_mutex_);
   started_.erase(place);
   if (started_.empty()) none_started_.notify_all();
 }
@@ -95,7 +95,7 @@ void StarterQueue::take_answer(Place place, Status status) {
 void StarterQueue::give_up_started(Device& device) {
   std::vector<Started> left;
   {
-    const std::lock_guard<std::mutex> lock(started_mutex_);
+    const OsLock lock(started_mutex_);
     for (Started& one : started_) {
       if (one.answered || one.request->device != &device) continue;
       if (!one.request->may_be_left || one.request->left) continue;
@@ -112,8 +112,8 @@ void StarterQueue::give_up_started(Device& device) {
 }
 
 void StarterQueue::wait_for_started() {
-  std::unique_lock<std::mutex> lock(started_mutex_);
-  none_started_.wait(lock, [&] { return started_.empty(); });
+  OsLock lock(started_mutex_);
+  none_started_.wait(lock, [&]() HEXAD_REQUIRES(started_mutex_) { return started_.empty(); });
 }
 
 }  // namespace hexad::io

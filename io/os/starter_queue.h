@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/os_mutex.h"
 #include "io/device.h"
 
 namespace hexad::io {
@@ -48,9 +48,9 @@ class StarterQueue : public IoQueue {
   void start_row(IoBatch& batch, std::span<IoRequest* const> row, Told told);
   void take_answer(Place place, Status status);
 
-  std::mutex started_mutex_;
+  OsMutex started_mutex_;
   std::condition_variable none_started_;
-  std::list<Started> started_;  // guarded by it
+  std::list<Started> started_ HEXAD_GUARDED_BY(started_mutex_);
 };
 
 }  // namespace hexad::io

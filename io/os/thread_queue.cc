@@ -4,11 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/os_mutex.h"
 #include "io/os/file_request.h"
 #include "io/os/lone_aio.h"
 #include "io/os_thread.h"
@@ -60,7 +60,7 @@ class ThreadQueue final : public FileQueue {
 
   Result<int> attach(int) override {
     auto lane = std::make_unique<Lane>();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     HEXAD_TRY(add_thread(*lane));
     const auto free = std::find(lanes_.begin(), lanes_.end(), nullptr);
     const auto index = free - lanes_.begin();
@@ -73,7 +73,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   void detach(int index) override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     // Its threads still look at it.
     const std::unique_ptr<Lane> lane = std::move(lanes_[static_cast<std::size_t>(index)]);
     HEXAD_ASSERT(lane->pending.empty());
@@ -90,7 +90,7 @@ class ThreadQueue final : public FileQueue {
   // Executes what it may: a request that may be left is a thread's, from where this one need not
   // come back.
   void wait(IoBatch& batch) noexcept override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     while (const std::optional<Item> mine = take_one_of(batch)) run(*mine, lock);
     Waiter self(&batch);
     waiters_.push_back(&self);
@@ -101,7 +101,7 @@ class ThreadQueue final : public FileQueue {
  protected:
   // The threads take all of it: what this one began it could not leave.
   bool wait_for(IoBatch& batch, Nanos limit) noexcept override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     if (batch.complete()) return true;
     // Not by the devices of the batch: one that has answered may have been released since.
     for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -131,7 +131,7 @@ class ThreadQueue final : public FileQueue {
     const LoneAio::Answer answer =
         lone->read(fd_of(first), {first.data, first.length}, first.offset, limit);
     if (answer.outcome == LoneAio::Outcome::kLate) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const OsLock lock(mutex_);
       Lane& lane = lane_of(first);
       lane.pending.push_back({&batch, &first, lone});
       rouse(lane);
@@ -147,7 +147,7 @@ class ThreadQueue final : public FileQueue {
   void give_up_requests(Device& device) override {
     if (device.starter() != nullptr) return give_up_started(device);
     std::vector<IoBatch*> finished;
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     const int index = static_cast<FileDevice&>(device).queue_index();
     if (index < 0 || lanes_[static_cast<std::size_t>(index)] == nullptr) return;  // released
     Lane& lane = *lanes_[static_cast<std::size_t>(index)];
@@ -187,7 +187,7 @@ class ThreadQueue final : public FileQueue {
     if (own.valid == count) return;
     std::size_t over = own.refused;
     if (own.valid + own.refused < count) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const OsLock lock(mutex_);
       for (std::size_t i = 0; i < count; ++i) {
         IoRequest& request = batch.requests[i];
         if (request.device->starter() != nullptr) continue;
@@ -207,7 +207,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   void completed(const IoBatch* batch, Told) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     wake(batch);
   }
 
@@ -235,21 +235,19 @@ class ThreadQueue final : public FileQueue {
            static_cast<std::uint64_t>(answer.result) == request.length;
   }
 
-  Lane& lane_of(const IoRequest& request) {
+  Lane& lane_of(const IoRequest& request) HEXAD_REQUIRES(mutex_) {
     const auto* device = static_cast<const FileDevice*>(request.device);
     return *lanes_[static_cast<std::size_t>(device->queue_index())];
   }
 
-  // The rest is under the lock.
-
-  Status add_thread(Lane& lane) {
+  Status add_thread(Lane& lane) HEXAD_REQUIRES(mutex_) {
     HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start("hexad-io", [this, &lane] { serve(lane); }));
     lane.threads.push_back(std::move(thread));
     return {};
   }
 
   // There is something for its threads to do.
-  void rouse(Lane& lane) {
+  void rouse(Lane& lane) HEXAD_REQUIRES(mutex_) {
     // Refused: those that there are do it, a bit later.
     if (lane.pending.size() > lane.idle && lane.threads.size() < most_threads_) {
       add_thread(lane).ignore();
@@ -258,7 +256,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   void serve(Lane& lane) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    OsLock lock(mutex_);
     for (;;) {
       ++lane.idle;
       lane.work.wait(lock, [&] { return lane.closing || !lane.pending.empty(); });
@@ -276,7 +274,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   // The last one that no thread has taken yet.
-  std::optional<Item> take_one_of(const IoBatch& batch) {
+  std::optional<Item> take_one_of(const IoBatch& batch) HEXAD_REQUIRES(mutex_) {
     std::deque<Item>* there = nullptr;
     std::deque<Item>::iterator last;
     for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -295,8 +293,9 @@ class ThreadQueue final : public FileQueue {
   }
 
   // Executes it with the lock released. Meanwhile give_up_requests() may put another request in its
-  // place, and the one of before be gone.
-  void run(Item item, std::unique_lock<std::mutex>& lock) {
+  // place, and the one of before be gone. The thread safety analysis does not know what a lock that
+  // is passed on holds.
+  void run(Item item, OsLock& lock) HEXAD_REQUIRES(mutex_) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     std::deque<Item*>& running = lane_of(*item.request).running;
     running.push_back(&item);
     Status status = check(*item.request);
@@ -325,7 +324,7 @@ class ThreadQueue final : public FileQueue {
 
   // Under the lock, so that a waiter cannot have looked before and sleep after. Where nobody waits
   // the batch may be gone.
-  void wake(const IoBatch* batch) {
+  void wake(const IoBatch* batch) HEXAD_REQUIRES(mutex_) {
     for (Waiter* waiter : waiters_) {
       if (waiter->batch == batch) waiter->wake.notify_one();
     }
@@ -333,9 +332,9 @@ class ThreadQueue final : public FileQueue {
 
   const std::size_t most_threads_;  // of each device
   LoneAios lone_reads_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by it, by queue index; null: free
-  std::vector<Waiter*> waiters_;              // guarded by it
+  OsMutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_ HEXAD_GUARDED_BY(mutex_);  // by queue index; null: free
+  std::vector<Waiter*> waiters_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<FileRange> minus(const FileRange& whole, const FileRange& cut) {
 
 void UnwrittenRanges::add(FileRange range) {
   if (range.length == 0) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   // A flush under way must not take it out again for the sake of an older write.
   std::vector<Pending> kept;
   for (const Pending& pending : pending_) {
@@ -49,7 +49,7 @@ void UnwrittenRanges::add(FileRange range) {
 
 bool UnwrittenRanges::touches(FileRange range) const {
   if (empty_.load(std::memory_order_relaxed)) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   const auto next = ends_.lower_bound(range.end());
   return next != ends_.begin() && std::prev(next)->second > range.offset;
 }
@@ -67,13 +67,13 @@ void UnwrittenRanges::remove_locked(FileRange range) {
 
 void UnwrittenRanges::written(FileRange range) {
   if (empty_.load(std::memory_order_relaxed)) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   remove_locked(range);
 }
 
 void UnwrittenRanges::written_in_cache(FileRange range) {
   if (!touches(range)) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   if (flush_failed_) return;
   ++writes_;
   // Zeros written ahead come in order: one entry for all of them.
@@ -86,12 +86,12 @@ void UnwrittenRanges::written_in_cache(FileRange range) {
 }
 
 std::uint64_t UnwrittenRanges::begin_flush() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   return writes_;
 }
 
 void UnwrittenRanges::complete_flush(std::uint64_t ticket) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   const auto later = std::find_if(pending_.begin(), pending_.end(),
                                   [&](const Pending& one) { return one.since > ticket; });
   for (auto one = pending_.begin(); one != later; ++one) remove_locked(one->range);
@@ -99,7 +99,7 @@ void UnwrittenRanges::complete_flush(std::uint64_t ticket) {
 }
 
 void UnwrittenRanges::fail_flush() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   // A write that follows finds the range written, in memory only, and brings nothing to the next
   // flush that would make it so on the disk.
   flush_failed_ = true;
@@ -107,7 +107,7 @@ void UnwrittenRanges::fail_flush() {
 }
 
 std::vector<FileRange> UnwrittenRanges::ranges() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   std::vector<FileRange> ranges;
   for (const auto& [offset, end] : ends_) ranges.push_back({offset, end - offset});
   return ranges;

@@ -14,8 +14,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
+
+#include "base/os_mutex.h"
 
 namespace hexad::io {
 
@@ -49,14 +50,14 @@ class UnwrittenRanges {
     FileRange range;
     std::uint64_t since;  // write_ when it was added or last extended
   };
-  void remove_locked(FileRange range);
+  void remove_locked(FileRange range) HEXAD_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> ends_;  // by offset
-  std::vector<Pending> pending_;                 // written, not flushed; oldest first
-  std::uint64_t writes_ = 0;                     // written_in_cache() so far
-  bool flush_failed_ = false;                    // from then on only durable writes count
-  std::atomic<bool> empty_{true};                // of ends_
+  mutable OsMutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> ends_ HEXAD_GUARDED_BY(mutex_);  // by offset
+  std::vector<Pending> pending_ HEXAD_GUARDED_BY(mutex_);  // written, not flushed; oldest first
+  std::uint64_t writes_ HEXAD_GUARDED_BY(mutex_) = 0;      // written_in_cache() so far
+  bool flush_failed_ HEXAD_GUARDED_BY(mutex_) = false;     // from then on only durable writes count
+  std::atomic<bool> empty_{true};                          // of ends_
 };
 
 }  // namespace hexad::io

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/device.h"
 #include "io/os/file_device.h"
 #include "io/os/file_request.h"
@@ -124,11 +124,12 @@ class UringQueue final : public FileQueue {
 
   explicit UringQueue(UringOptions options);
 
-  // The submitting side. `lock` holds submit_mutex_.
-  void issue(std::unique_lock<std::mutex>& lock);
-  bool fill();
-  void prepare(io_uring_sqe* sqe, std::uint32_t index);
-  void enter(std::unique_lock<std::mutex>& lock);
+  // The submitting side. `lock` holds submit_mutex_; the thread safety analysis cannot know that of
+  // one that is passed on, so enter(), which lets go of it for a while, is none of its business.
+  void issue(OsLock& lock) HEXAD_REQUIRES(submit_mutex_);
+  bool fill() HEXAD_REQUIRES(submit_mutex_);
+  void prepare(io_uring_sqe* sqe, std::uint32_t index) HEXAD_REQUIRES(flights_mutex_);
+  void enter(OsLock& lock) HEXAD_REQUIRES(submit_mutex_) HEXAD_NO_THREAD_SAFETY_ANALYSIS;
   void leave_late(const Flight& flight);
   void wake_reaper();
 
@@ -150,36 +151,39 @@ class UringQueue final : public FileQueue {
   };
   void finish_all(std::span<const Finished> finished);
   Settled settle_late(Flight& flight);
-  void wake_complete_waiters();
+  void wake_complete_waiters() HEXAD_REQUIRES(reap_mutex_);
   void hand_on();
-  void note_late();
+  void note_late() HEXAD_REQUIRES(reap_mutex_);
   bool is_idle();
 
   const std::unique_ptr<io_uring> ring_;
-  std::mutex submit_mutex_;          // the submission side of ring_
+  OsMutex submit_mutex_;             // the submission side of ring_
   std::atomic<bool> waking_{false};  // a request that wakes the reaper is on its way there
 
-  std::mutex flights_mutex_;
-  std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_;   // indices into flights_
-  std::vector<std::uint32_t> again_;  // flights to go out once more
-  std::deque<Flight> backlog_;        // waiting for a free place in flights_
+  OsMutex flights_mutex_;
+  std::vector<Flight> flights_ HEXAD_GUARDED_BY(flights_mutex_);
+  std::vector<std::uint32_t> free_ HEXAD_GUARDED_BY(flights_mutex_);  // indices into flights_
+  // Flights to go out once more.
+  std::vector<std::uint32_t> again_ HEXAD_GUARDED_BY(flights_mutex_);
+  // Waiting for a free place in flights_.
+  std::deque<Flight> backlog_ HEXAD_GUARDED_BY(flights_mutex_);
 
-  std::mutex reap_mutex_;
-  bool reaping_ = false;          // Q1
-  std::vector<Waiter*> waiters_;  // asleep in wait(), oldest first
-  std::size_t callbacks_ = 0;     // batches with a callback that are not complete
-  std::uint64_t late_ = 0;        // Q8
-  std::uint64_t late_done_ = 0;
-  bool background_promoted_ = false;
-  bool closing_ = false;
+  OsMutex reap_mutex_;
+  bool reaping_ HEXAD_GUARDED_BY(reap_mutex_) = false;          // Q1
+  std::vector<Waiter*> waiters_ HEXAD_GUARDED_BY(reap_mutex_);  // asleep in wait(), oldest first
+  // Batches with a callback that are not complete.
+  std::size_t callbacks_ HEXAD_GUARDED_BY(reap_mutex_) = 0;
+  std::uint64_t late_ HEXAD_GUARDED_BY(reap_mutex_) = 0;  // Q8
+  std::uint64_t late_done_ HEXAD_GUARDED_BY(reap_mutex_) = 0;
+  bool background_promoted_ HEXAD_GUARDED_BY(reap_mutex_) = false;
+  bool closing_ HEXAD_GUARDED_BY(reap_mutex_) = false;
   std::condition_variable background_wake_;
   std::optional<OsThread> background_;
 
   LoneRings lone_rings_;
 
-  std::mutex files_mutex_;
-  std::vector<int> free_files_;  // indices of the ring's file table
+  OsMutex files_mutex_;
+  std::vector<int> free_files_ HEXAD_GUARDED_BY(files_mutex_);  // indices of the ring's file table
 };
 
 }  // namespace hexad::io

@@ -45,6 +45,7 @@ Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
   }
   // A table of descriptors saves the kernel a look-up for each request; without one they work too.
   if (io_uring_register_files_sparse(queue->ring_.get(), options.registered_files) == 0) {
+    const OsLock lock(queue->files_mutex_);
     for (unsigned i = options.registered_files; i-- > 0;) {
       queue->free_files_.push_back(static_cast<int>(i));
     }
@@ -59,7 +60,7 @@ UringQueue::~UringQueue() {
   if (ring_->ring_fd < 0) return;
   wait_for_started();
   {
-    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    const OsLock lock(reap_mutex_);
     closing_ = true;
   }
   background_wake_.notify_one();
@@ -69,7 +70,7 @@ UringQueue::~UringQueue() {
 }
 
 Result<int> UringQueue::attach(int fd) {
-  const std::lock_guard<std::mutex> lock(files_mutex_);
+  const OsLock lock(files_mutex_);
   if (free_files_.empty()) return -1;
   const int index = free_files_.back();
   if (io_uring_register_files_update(ring_.get(), static_cast<unsigned>(index), &fd, 1) != 1)
@@ -79,7 +80,7 @@ Result<int> UringQueue::attach(int fd) {
 }
 
 void UringQueue::detach(int index) {
-  const std::lock_guard<std::mutex> lock(files_mutex_);
+  const OsLock lock(files_mutex_);
   const int none = -1;
   const int rc =
       io_uring_register_files_update(ring_.get(), static_cast<unsigned>(index), &none, 1);
@@ -90,7 +91,7 @@ void UringQueue::detach(int index) {
 void UringQueue::wait(IoBatch& batch) noexcept {
   if (batch.complete()) return;
   {
-    std::unique_lock<std::mutex> lock(reap_mutex_);
+    OsLock lock(reap_mutex_);
     if (batch.complete()) return;  // Q3
     if (reaping_) {
       Waiter self(batch);
@@ -110,7 +111,7 @@ void UringQueue::wait(IoBatch& batch) noexcept {
 bool UringQueue::wait_for(IoBatch& batch, Nanos limit) noexcept {
   const Nanos end = now() + limit;
   {
-    std::unique_lock<std::mutex> lock(reap_mutex_);
+    OsLock lock(reap_mutex_);
     if (batch.complete()) return true;
     if (reaping_) {
       Waiter self(batch);
@@ -129,7 +130,7 @@ bool UringQueue::wait_for(IoBatch& batch, Nanos limit) noexcept {
   for (Nanos left = end - now(); left > 0 && !batch.complete(); left = end - now()) reap(left);
   const bool complete = batch.complete();
   if (!complete) {
-    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    const OsLock lock(reap_mutex_);
     note_late();
   }
   hand_on();
@@ -188,18 +189,18 @@ bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
 // Nobody else knows of the flight yet.
 void UringQueue::leave_late(const Flight& flight) {
   {
-    std::unique_lock<std::mutex> lock(submit_mutex_);
+    OsLock lock(submit_mutex_);
     {
-      const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
+      const OsLock flights_lock(flights_mutex_);
       backlog_.push_back(flight);
     }
     issue(lock);
   }
-  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  const OsLock lock(reap_mutex_);
   note_late();
 }
 
-// Under reap_mutex_. Something of a batch that its thread does not wait for is in flights_ or
+// Something of a batch that its thread does not wait for is in flights_ or
 // backlog_, or has been completed.
 void UringQueue::note_late() {
   ++late_;
@@ -215,7 +216,7 @@ void UringQueue::give_up_requests(Device& device) {
   if (device.starter() != nullptr) return give_up_started(device);
   std::vector<Finished> finished;
   {
-    const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+    const OsLock lock(flights_mutex_);  // Q6
     const auto may_be_left = [&](const Flight& flight) {
       return flight.request != nullptr && flight.request->device == &device &&
              flight.request->may_be_left && !flight.request->left && flight.lone == nullptr &&
@@ -239,7 +240,7 @@ void UringQueue::give_up_requests(Device& device) {
   }
   if (finished.empty()) return;
   {
-    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    const OsLock lock(reap_mutex_);
     note_late();  // Q8
   }
   finish_all(finished);
@@ -248,7 +249,7 @@ void UringQueue::give_up_requests(Device& device) {
 
 void UringQueue::completed(const IoBatch*, Told told) {
   {
-    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    const OsLock lock(reap_mutex_);
     if (told == Told::kCallback) {
       --callbacks_;
     } else {
@@ -263,7 +264,7 @@ void UringQueue::completed(const IoBatch*, Told told) {
 // complete before it was asked for is seen when it has come.
 void UringQueue::wake_reaper() {
   if (waking_.exchange(true)) return;
-  std::unique_lock<std::mutex> lock(submit_mutex_);
+  OsLock lock(submit_mutex_);
   io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());
   for (; sqe == nullptr; sqe = io_uring_get_sqe(ring_.get())) enter(lock);
   io_uring_prep_nop(sqe);
@@ -273,7 +274,7 @@ void UringQueue::wake_reaper() {
 
 // Nothing is in the kernel or on its way there.
 bool UringQueue::is_idle() {
-  const std::lock_guard<std::mutex> lock(flights_mutex_);
+  const OsLock lock(flights_mutex_);
   return free_.size() == flights_.size() && backlog_.empty();
 }
 

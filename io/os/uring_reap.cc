@@ -21,9 +21,10 @@ constexpr int kMostCanceled = 10;
 
 void UringQueue::serve() {
   pthread_setname_np(pthread_self(), "hexad-reaper");
-  std::unique_lock<std::mutex> lock(reap_mutex_);
+  OsLock lock(reap_mutex_);
   for (;;) {
-    background_wake_.wait(lock, [&] { return closing_ || background_promoted_; });
+    background_wake_.wait(
+        lock, [&]() HEXAD_REQUIRES(reap_mutex_) { return closing_ || background_promoted_; });
     if (!background_promoted_) return;
     background_promoted_ = false;
     while (callbacks_ > 0 || late_ != late_done_) {
@@ -43,7 +44,7 @@ void UringQueue::serve() {
 
 // The role goes to a waiter, to the background thread, or is free: Q2.
 void UringQueue::hand_on() {
-  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  const OsLock lock(reap_mutex_);
   for (Waiter* waiter : waiters_) {
     if (waiter->batch.complete()) continue;
     waiter->promoted = true;
@@ -70,7 +71,7 @@ void UringQueue::reap(Nanos limit) {
   std::size_t here_count = 0;
   bool more = false;
   {
-    const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+    const OsLock lock(flights_mutex_);  // Q6
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t index = completions[i].flight;
       if (index == uring::kNoFlight) {
@@ -101,7 +102,7 @@ void UringQueue::reap(Nanos limit) {
   }
   if (here_count > 0) execute_here({here, here_count});
   if (more) {
-    std::unique_lock<std::mutex> lock(submit_mutex_);
+    OsLock lock(submit_mutex_);
     issue(lock);
   }
   finish_all({finished, finished_count});
@@ -119,7 +120,7 @@ void UringQueue::finish_all(std::span<const Finished> finished) {
     }
   }
   if (callbacks_run == 0 && !waited_for) return;
-  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  const OsLock lock(reap_mutex_);
   callbacks_ -= callbacks_run;
   if (waited_for) wake_complete_waiters();
 }
@@ -130,18 +131,17 @@ void UringQueue::execute_here(std::span<const std::uint32_t> flights) {
   for (const std::uint32_t index : flights) {
     IoRequest* request = nullptr;
     {
-      const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+      const OsLock lock(flights_mutex_);  // Q6
       request = flights_[index].request;
     }
     request->status = execute_request(*request);
     answer(*request);
-    const std::lock_guard<std::mutex> lock(flights_mutex_);
+    const OsLock lock(flights_mutex_);
     flights_[index].request = nullptr;
     free_.push_back(index);
   }
 }
 
-// reap_mutex_ is held.
 void UringQueue::wake_complete_waiters() {
   for (Waiter* waiter : waiters_) {
     if (waiter->batch.complete()) waiter->wake.notify_one();

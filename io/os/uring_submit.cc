@@ -34,7 +34,7 @@ void UringQueue::submit_requests(IoBatch& batch) {
   // While valid requests are outstanding none of these is the last one.
   for (std::size_t i = 0; i < refused; ++i) finish(batch);
   if (callback) {
-    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    const OsLock lock(reap_mutex_);
     ++callbacks_;
     if (!reaping_) {  // Q2
       reaping_ = true;
@@ -44,9 +44,9 @@ void UringQueue::submit_requests(IoBatch& batch) {
   }
   if (for_starters > 0) start(batch, for_starters);
   if (refused + for_starters == count) return;
-  std::unique_lock<std::mutex> lock(submit_mutex_);
+  OsLock lock(submit_mutex_);
   {
-    const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
+    const OsLock flights_lock(flights_mutex_);
     for (IoRequest& request : batch.requests) {
       if (request.device->starter() != nullptr) continue;
       if (request.status.ok()) backlog_.push_back({&batch, &request, 0, 0, callback});
@@ -57,7 +57,7 @@ void UringQueue::submit_requests(IoBatch& batch) {
 
 // Gives the kernel what can be given: flights that go out again, and the backlog for as long as
 // there are free flights.
-void UringQueue::issue(std::unique_lock<std::mutex>& lock) {
+void UringQueue::issue(OsLock& lock) {
   for (bool more = true; more;) {
     more = fill();
     enter(lock);
@@ -66,7 +66,7 @@ void UringQueue::issue(std::unique_lock<std::mutex>& lock) {
 
 // Prepares until the submission ring is full or nothing is left. True in the first case.
 bool UringQueue::fill() {
-  const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+  const OsLock lock(flights_mutex_);  // Q6
   for (;;) {
     const bool fresh = again_.empty();
     if (fresh && (backlog_.empty() || free_.empty())) return false;
@@ -126,7 +126,7 @@ void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
 
 // Gives the kernel everything that is prepared. When it is short of memory this waits with the lock
 // released: others may then prepare more and submit it together with ours.
-void UringQueue::enter(std::unique_lock<std::mutex>& lock) {
+void UringQueue::enter(OsLock& lock) {
   while (io_uring_sq_ready(ring_.get()) > 0) {
     const int rc = io_uring_submit(ring_.get());
     if (rc >= 0 || rc == -EINTR) continue;

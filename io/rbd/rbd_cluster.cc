@@ -86,14 +86,14 @@ RbdCluster::~RbdCluster() {
 }
 
 RbdClusters::Known& RbdClusters::known(const RbdAddress& address) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   return known_[{address.conf, address.user}];
 }
 
 Result<std::shared_ptr<RbdCluster>> RbdClusters::of(const RbdAddress& address) {
   HEXAD_TRY_ASSIGN(const RbdLibrary* const library, RbdLibrary::get());
   Known& known = this->known(address);
-  const std::lock_guard<std::mutex> lock(known.mutex);
+  const OsLock lock(known.mutex);
   if (std::shared_ptr<RbdCluster> open = known.open.lock(); open != nullptr) return open;
   if (known.failed.has_value()) {
     if (std::chrono::steady_clock::now() - known.failed_at < kAgain) return *known.failed;

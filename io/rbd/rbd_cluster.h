@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/fork_mark.h"
 #include "io/rbd/rbd_address.h"
 #include "io/rbd/rbd_library.h"
@@ -62,15 +62,16 @@ class RbdClusters {
 
  private:
   struct Known {
-    std::mutex mutex;
-    std::weak_ptr<RbdCluster> open;  // guarded by it, as the next
-    std::optional<Error> failed;
-    std::chrono::steady_clock::time_point failed_at;
+    OsMutex mutex;
+    std::weak_ptr<RbdCluster> open HEXAD_GUARDED_BY(mutex);
+    std::optional<Error> failed HEXAD_GUARDED_BY(mutex);
+    std::chrono::steady_clock::time_point failed_at HEXAD_GUARDED_BY(mutex);
   };
   Known& known(const RbdAddress& address);
 
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Known> known_;  // guarded by it; they stay
+  OsMutex mutex_;
+  // They stay.
+  std::map<std::pair<std::string, std::string>, Known> known_ HEXAD_GUARDED_BY(mutex_);
 };
 
 // A pool of a cluster, in which requests that find no space fail and do not wait for it.

@@ -231,8 +231,8 @@ void RbdDevice::release() {
   RbdWriters& writers = pool_->cluster()->writers();
   const std::optional<RbdWriters::Watch> watch = writers.remove(*this);
   {
-    std::unique_lock<std::mutex> lock(mutex_);
-    none_started_.wait(lock, [&] { return started_ == 0; });
+    OsLock lock(mutex_);
+    none_started_.wait(lock, [&]() HEXAD_REQUIRES(mutex_) { return started_ == 0; });
   }
   image_ = nullptr;
   // The pool stays open for it, should it be late. By a pointer, so that the last who has the image
@@ -344,7 +344,7 @@ void RbdDevice::start(std::span<const IoRequest> row, Answer answer) {
   if (is_fenced()) return started->answer(fenced_error(subject_of(request)));
   if (read_only() && request.op == IoOp::kFlush) return started->answer(Status());
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     ++started_;  // this call
     if (started->writes() && paused_) {
       kept_.push_back(std::move(started));
@@ -363,7 +363,7 @@ void RbdDevice::begin(std::unique_ptr<Started> started) {
                                                              &completion);
   if (rc >= 0) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const OsLock lock(mutex_);
       ++started_;  // the answer's call
     }
     rc = ask(*started, completion);
@@ -381,18 +381,19 @@ void RbdDevice::begin(std::unique_ptr<Started> started) {
 
 void RbdDevice::write_is_over(const Started& started) {
   if (!started.writes()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   if (--writing_ == 0) none_writes_.notify_all();
 }
 
 void RbdDevice::pause() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   paused_ = true;
 }
 
 Status RbdDevice::drain(std::chrono::steady_clock::time_point until) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (none_writes_.wait_until(lock, until, [&] { return writing_ == 0; })) return {};
+  OsLock lock(mutex_);
+  if (none_writes_.wait_until(lock, until, [&]() HEXAD_REQUIRES(mutex_) { return writing_ == 0; }))
+    return {};
   return Error{ErrorCode::kUnavailable,
                name_ + ": " + std::to_string(writing_) + " writes have not been answered for " +
                    std::to_string(kDrainPatience) + " s",
@@ -402,7 +403,7 @@ Status RbdDevice::drain(std::chrono::steady_clock::time_point until) {
 void RbdDevice::go_on() {
   std::vector<std::unique_ptr<Started>> kept;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     paused_ = false;
     kept.swap(kept_);
     writing_ += kept.size();
@@ -448,7 +449,7 @@ void RbdDevice::drop_snapshot(const std::string& name) {
 
 // RD2
 void RbdDevice::call_is_over() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const OsLock lock(mutex_);
   if (--started_ == 0) none_started_.notify_all();
 }
 

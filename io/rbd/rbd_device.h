@@ -19,12 +19,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/device.h"
 #include "io/fork_mark.h"
 #include "io/rbd/rbd_address.h"
@@ -106,14 +106,14 @@ class RbdDevice final : public Device, private Starter, private WrittenImage {
   RbdLibrary::Handle image_ = nullptr;
   std::shared_ptr<void> opened_;  // closes it, with the last call that has it
   Geometry geometry_;
-  std::mutex mutex_;
+  OsMutex mutex_;
   std::condition_variable none_started_;
-  std::size_t started_ =
-      0;  // guarded by it: calls that are not over, of requests and answers (RD2)
+  // Calls that are not over, of requests and answers (RD2).
+  std::size_t started_ HEXAD_GUARDED_BY(mutex_) = 0;
   std::condition_variable none_writes_;
-  std::size_t writing_ = 0;                     // guarded by mutex_: writes and discards under way
-  bool paused_ = false;                         // guarded by mutex_
-  std::vector<std::unique_ptr<Started>> kept_;  // guarded by mutex_: what waits meanwhile
+  std::size_t writing_ HEXAD_GUARDED_BY(mutex_) = 0;  // writes and discards under way
+  bool paused_ HEXAD_GUARDED_BY(mutex_) = false;
+  std::vector<std::unique_ptr<Started>> kept_ HEXAD_GUARDED_BY(mutex_);  // what waits meanwhile
 };
 
 }  // namespace hexad::io

@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
 #include <utility>
+
+#include "base/os_mutex.h"
 
 namespace hexad::io {
 
@@ -105,9 +106,9 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
 }
 
 Result<const RbdLibrary*> RbdLibrary::get() {
-  static std::mutex mutex;
+  static OsMutex mutex;
   static const RbdLibrary* loaded = nullptr;  // guarded by it
-  const std::lock_guard<std::mutex> lock(mutex);
+  const OsLock lock(mutex);
   if (loaded == nullptr) {
     HEXAD_TRY_ASSIGN(auto library, load("librados.so.2", "librbd.so.1"));
     loaded = library.release();

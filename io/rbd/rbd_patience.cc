@@ -1,8 +1,8 @@
 #include "io/rbd/rbd_patience.h"
 
 #include <condition_variable>
-#include <mutex>
 
+#include "base/os_mutex.h"
 #include "io/os_thread.h"
 
 namespace hexad::io {
@@ -11,10 +11,10 @@ namespace {
 
 // What a call and who waits for it share.
 struct Call {
-  std::mutex mutex;
+  OsMutex mutex;
   std::condition_variable changed;
-  bool over = false;  // guarded by it, as the next
-  bool late = false;
+  bool over HEXAD_GUARDED_BY(mutex) = false;
+  bool late HEXAD_GUARDED_BY(mutex) = false;
 };
 
 enum class Outcome { kOver, kLate, kNoThread };
@@ -26,15 +26,16 @@ Status run_apart(const std::shared_ptr<RbdCluster>& cluster, std::chrono::second
       OsThread::start("hexad-rbd", [call, cluster, body = std::move(body)]() mutable {
         body();
         body = nullptr;  // what it had goes here, where that may take long
-        const std::lock_guard<std::mutex> lock(call->mutex);
+        const OsLock lock(call->mutex);
         call->over = true;
         if (call->late) cluster->one_is_no_longer_late();
         call->changed.notify_all();
       });
   outcome = Outcome::kNoThread;
   if (!thread.ok()) return thread.error();
-  std::unique_lock<std::mutex> lock(call->mutex);
-  if (call->changed.wait_for(lock, patience, [&] { return call->over; })) {
+  OsLock lock(call->mutex);
+  if (call->changed.wait_for(lock, patience,
+                             [&]() HEXAD_REQUIRES(call->mutex) { return call->over; })) {
     lock.unlock();
     thread->join();
     outcome = Outcome::kOver;

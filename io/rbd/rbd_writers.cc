@@ -94,7 +94,7 @@ std::string notified_object(const std::string& image) { return "rbd_id." + image
 RbdWriters::~RbdWriters() {
   if (thread_ == nullptr) return;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const OsLock lock(mutex_);
     ending_ = true;
   }
   asked_.notify_all();
@@ -104,7 +104,7 @@ RbdWriters::~RbdWriters() {
 void RbdWriters::add(const std::string& pool, const std::string& name, WrittenImage& image) {
   const std::string key = pool + "/" + name;
   {
-    const std::lock_guard<std::mutex> lock(images_mutex_);
+    const OsLock lock(images_mutex_);
     if (thread_ == nullptr) {
       Result<OsThread> thread = OsThread::start("rbd snapshots", [this] { answer_questions(); });
       if (!thread.ok()) return;
@@ -119,13 +119,13 @@ void RbdWriters::add(const std::string& pool, const std::string& name, WrittenIm
                             this) != 0) {
     return;
   }
-  const std::lock_guard<std::mutex> lock(images_mutex_);
+  const OsLock lock(images_mutex_);
   images_[key].watch = watch;
   images_[key].watched = true;
 }
 
 std::optional<RbdWriters::Watch> RbdWriters::remove(const WrittenImage& image) {
-  const std::lock_guard<std::mutex> lock(images_mutex_);
+  const OsLock lock(images_mutex_);
   for (auto at = images_.begin(); at != images_.end(); ++at) {
     if (at->second.image != &image) continue;
     const Entry removed = at->second;
@@ -147,7 +147,7 @@ void RbdWriters::notified(void* argument, std::uint64_t notification, std::uint6
                           std::uint64_t, void* bytes, std::size_t length) {
   RbdWriters& writers = *static_cast<RbdWriters*>(argument);
   {
-    const std::lock_guard<std::mutex> lock(writers.mutex_);
+    const OsLock lock(writers.mutex_);
     writers.questions_.push_back(
         {notification, watch, std::string(static_cast<const char*>(bytes), length)});
   }
@@ -158,8 +158,8 @@ void RbdWriters::answer_questions() {
   for (;;) {
     Question question;
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      asked_.wait(lock, [&] { return ending_ || !questions_.empty(); });
+      OsLock lock(mutex_);
+      asked_.wait(lock, [&]() HEXAD_REQUIRES(mutex_) { return ending_ || !questions_.empty(); });
       if (ending_) return;
       question = std::move(questions_.front());
       questions_.pop_front();
@@ -169,7 +169,7 @@ void RbdWriters::answer_questions() {
 }
 
 void RbdWriters::answer(const Question& question) {
-  const std::lock_guard<std::mutex> lock(images_mutex_);
+  const OsLock lock(images_mutex_);
   const Entry* asked = nullptr;
   for (const auto& [name, entry] : images_) {
     if (entry.watched && entry.watch == question.watch) asked = &entry;

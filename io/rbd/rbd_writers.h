@@ -19,13 +19,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/os_mutex.h"
 #include "io/os_thread.h"
 #include "io/rbd/rbd_library.h"
 
@@ -107,21 +107,22 @@ class RbdWriters {
   static void watch_failed(void*, std::uint64_t, int) {}
   void answer_questions();
   void answer(const Question& question);
-  Status take(const SnapshotRequest& request);  // with images_mutex_
-  Result<std::vector<WrittenImage*>> find(const std::vector<std::string>& names) const;
+  Status take(const SnapshotRequest& request) HEXAD_REQUIRES(images_mutex_);
+  Result<std::vector<WrittenImage*>> find(const std::vector<std::string>& names) const
+      HEXAD_REQUIRES(images_mutex_);
 
   const RbdLibrary& library_;
   const RbdLibrary::Handle cluster_;
-  std::mutex images_mutex_;              // held while snapshots are taken
-  std::map<std::string, Entry> images_;  // guarded by it; by "pool/image"
-  std::string last_nonce_;               // guarded by it
-  std::string last_answer_;              // guarded by it
+  OsMutex images_mutex_;  // held while snapshots are taken
+  std::map<std::string, Entry> images_ HEXAD_GUARDED_BY(images_mutex_);  // by "pool/image"
+  std::string last_nonce_ HEXAD_GUARDED_BY(images_mutex_);
+  std::string last_answer_ HEXAD_GUARDED_BY(images_mutex_);
 
-  std::mutex mutex_;
+  OsMutex mutex_;
   std::condition_variable asked_;
-  std::deque<Question> questions_;    // guarded by mutex_
-  bool ending_ = false;               // guarded by mutex_
-  std::unique_ptr<OsThread> thread_;  // guarded by images_mutex_
+  std::deque<Question> questions_ HEXAD_GUARDED_BY(mutex_);
+  bool ending_ HEXAD_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<OsThread> thread_ HEXAD_GUARDED_BY(images_mutex_);
 };
 
 }  // namespace hexad::io
