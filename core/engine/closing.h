@@ -36,9 +36,9 @@ class Closing {
 
  private:
   std::atomic<bool> closed_{false};
-  io::Mutex mutex_;               // a leaf but for the scheduler's; below
-  bool left_ = false;             // nobody waits for it any more
-  std::optional<Status> result_;  // nothing: it has not come to that
+  io::Mutex mutex_;                                        // a leaf but for the scheduler's; below
+  bool left_ HEXAD_GUARDED_BY(mutex_) = false;             // nobody waits for it any more
+  std::optional<Status> result_ HEXAD_GUARDED_BY(mutex_);  // nothing: it has not come to that
   io::CondVar changed_;
 };
 

@@ -56,7 +56,7 @@ class Errands {
   io::Executor& executor_;
   io::Mutex mutex_;  // a leaf; below, and outcomes
   io::CondVar changed_;
-  std::list<std::shared_ptr<Errand>> left_;
+  std::list<std::shared_ptr<Errand>> left_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

@@ -70,8 +70,8 @@ class Openings {
 
   io::Executor& executor_;
   mutable io::Mutex mutex_;  // a leaf
-  std::list<Call::Entry> calls_;
-  std::set<std::string> claimed_;
+  std::list<Call::Entry> calls_ HEXAD_GUARDED_BY(mutex_);
+  std::set<std::string> claimed_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

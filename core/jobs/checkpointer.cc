@@ -292,7 +292,7 @@ Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddr
       alloc::set_lost_in_zone(next, parts_.space.lost_in_zone(lost, by), lost);
     }
   };
-  const auto committed = [&] {
+  const auto committed = [&]() HEXAD_REQUIRES(mutex_) {
     last_ = frozen.lsn;
     parts_.lane->note_recorded(frozen.lsn);
     // Before the next change of membership, which copies the log from the trim point on.
