@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 FOLDERS = ("base/", "io/", "alloc/", "ec/", "compression/", "kv/", "core/", "tools/")
-FLAGS = ["-std=c++20", "-march=x86-64-v2", "-I.", "-isystem", "/usr/include/jerasure", "-Wreserved-identifier", "-Wreserved-macro-identifier"]
+FLAGS = ["-std=c++20", "-march=x86-64-v2", "-I.", "-isystem", "/usr/include/jerasure", "-Wreserved-identifier", "-Wreserved-macro-identifier", "-Wthread-safety"]
 TOGETHER = 10
 
 
