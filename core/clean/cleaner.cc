@@ -226,7 +226,7 @@ Result<bool> Cleaner::step_locked(For whom) {
   next_check_.store(longest_stripe_bytes(parts_.shape) / 8, std::memory_order_relaxed);
   was_low_.store(is_low(), std::memory_order_relaxed);
   const std::uint64_t died = deaths();
-  const auto work = [&]() -> Result<bool> {
+  const auto work = [&]() HEXAD_REQUIRES(mutex_) -> Result<bool> {
     if (whom != For::kCommit && !is_whole()) return false;  // CL6
     maybe_try_again(whom);
     HEXAD_TRY_ASSIGN(const bool first, compact(whom, {kLiveAtLeisure, kLiveAtLeisure}));

@@ -100,9 +100,9 @@ class LmdbIndex final : public Index {
   std::shared_ptr<const LmdbMap> map_;  // for states from now on
 
   mutable io::Mutex mutex_;
-  // What readers get; never null once it is open. Changed by the thread that writes
-  // alone.
-  std::shared_ptr<const LmdbSnapshot> current_ HEXAD_GUARDED_BY(mutex_);
+  // What readers get; never null once it is open. Changed under mutex_ by the thread that writes
+  // alone, which reads it without.
+  std::shared_ptr<const LmdbSnapshot> current_;
   std::uint64_t snapshots_ HEXAD_GUARDED_BY(mutex_) = 0;  // given out
 };
 

@@ -382,8 +382,9 @@ void ResidentPieces::put(const RunPieceKey& key, ByteView stored, Reason reason)
 bool ResidentPieces::make_entry_free() {
   File& file = *file_;
   if (!file.table.full()) return true;
-  const auto forget = [&] {
-    file.table.erase_if([this](ResidentKey, ResidentPlace place) { return !is_there(place); });
+  const auto forget = [&]() HEXAD_REQUIRES(mutex_) {
+    file.table.erase_if([this](ResidentKey, ResidentPlace place)
+                            HEXAD_NO_THREAD_SAFETY_ANALYSIS { return !is_there(place); });
     return file.table.count() <= file.table.capacity() / 4 * 3;
   };
   while (!forget()) {
@@ -474,7 +475,7 @@ ResidentPieces::Usage ResidentPieces::usage() {
   usage.open = true;
   usage.room = file_->size;
   usage.memory = file_->table.memory() + file_->open.size() + file_->flight.size();
-  file_->table.for_each([&](ResidentKey, ResidentPlace place) {
+  file_->table.for_each([&](ResidentKey, ResidentPlace place) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     if (!is_there(place)) return;
     usage.bytes += place.bytes();
     ++usage.pieces;
@@ -491,7 +492,7 @@ void ResidentPieces::check_invariants() {
   const io::Lock lock(mutex_);
   if (file_ == nullptr) return;
   file_->table.check_invariants();
-  file_->table.for_each([&](ResidentKey key, ResidentPlace place) {
+  file_->table.for_each([&](ResidentKey key, ResidentPlace place) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     if (!is_there(place)) return;
     HEXAD_ASSERT(place.position() + place.bytes() <= file_->open_at() + file_->filled);
     HEXAD_ASSERT(place.position() + file_->size >= file_->open_at());
