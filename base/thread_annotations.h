@@ -1,7 +1,8 @@
 // Which lock guards what, as clang's -Wthread-safety checks it in tools/lint/tidy.py; nothing for
 // GCC. A member that a lock guards says HEXAD_GUARDED_BY(mutex_), a function that is called under
 // the lock HEXAD_REQUIRES(mutex_), and so does a lambda that is called under it, after its
-// parameters. Who calls such a lambda is not checked.
+// parameters. One that another class calls under the lock, or whose argument has the lock, cannot
+// be checked: HEXAD_NO_THREAD_SAFETY_ANALYSIS.
 #pragma once
 
 #if defined(__clang__)
