@@ -492,12 +492,13 @@ void ResidentPieces::check_invariants() {
   const io::Lock lock(mutex_);
   if (file_ == nullptr) return;
   file_->table.check_invariants();
+  const Numbers& numbers = numbers_;
   file_->table.for_each([&](ResidentKey key, ResidentPlace place) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     if (!is_there(place)) return;
     HEXAD_ASSERT(place.position() + place.bytes() <= file_->open_at() + file_->filled);
     HEXAD_ASSERT(place.position() + file_->size >= file_->open_at());
     // FB1
-    HEXAD_ASSERT(std::any_of(numbers_.begin(), numbers_.end(),
+    HEXAD_ASSERT(std::any_of(numbers.begin(), numbers.end(),
                              [&](const auto& known) { return known.second == key.run(); }));
   });
 }
