@@ -18,30 +18,24 @@ Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, 
       stats_(counters),
       log_blobs_(log_blobs),
       mutex_(executor),
-      zones_(shape.cells()) {
+      zones_(shape.cells()),
+      allotment_(shape, zones_),
+      kept_back_(members),
+      slabs_(shape, members),
+      unwritten_(zones_) {
   learn_devices();
 }
 
 void Space::learn_devices() {
   const io::Lock lock(mutex_);
-  for (std::size_t i = slab_taken_.size(); i < members_.size(); ++i) {
-    const Member& member = members_.at(i);
-    // Those of the device before, as long as a root may name that.
-    const std::uint32_t slabs =
-        member.slabs_before > 0 ? member.slabs_before : member.layout.slab_count;
-    slab_taken_.emplace_back(slabs, false);
-    if (member.layout.slab_units > slab_units()) {
-      slab_units_.store(member.layout.slab_units, std::memory_order_relaxed);
-    }
-  }
-  slabs_exhausted_ = false;
+  slabs_.learn();
 }
 
 Status Space::mark_used(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
   HEXAD_TRY(zones_.mark_used(extent));
   note_missing(extent);
-  internal_units_ += extent.units;
+  allotment_.note_internal(extent.units);
   return {};
 }
 
@@ -87,7 +81,7 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
     for (const StripeProof& stripe : *stripes) {
       HEXAD_TRY(stripe.live > 0 ? zones_.replay_pack(stripe.where, lsn, stripe.live, stripe.footer)
                                 : zones_.replay_alloc(stripe.where, lsn));
-      note_born(stripe, lsn);
+      if (stripe.live > 0) packs_.note_born(stripe.where, lsn);
       // R13. What an image has, it has with the marks that were left.
       if (stripe.unwritten == 0 || lsn <= zones_.image_lsn(stripe.where.zone)) continue;
       for (std::uint32_t slot = 0; slot < shape_.cells(); ++slot) {
@@ -96,13 +90,13 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
       }
     }
   }
-  promised_ -= log_blobs_.set_places(record.group.placed);
+  allotment_.take_back(log_blobs_.set_places(record.group.placed));
   for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
   for (const PackedDeath& death : record.packed_deaths) {
     HEXAD_TRY(zones_.replay_drop_live(death.zone, death.unit, death.bytes, lsn));
   }
   for (const LogPlace& death : record.young_deaths) {
-    promised_ -= log_blobs_.kill(death);
+    allotment_.take_back(log_blobs_.kill(death));
     HEXAD_TRY(free_young(death, lsn, In::kReplay));
   }
   return {};
@@ -122,7 +116,7 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, In what) {
   if (!found->place.has_value()) return {};
   const YoungPlace& place = *found->place;
   if (place.placement == Placement::kPacked) {
-    packed_deaths_.fetch_add(place.stored, std::memory_order_acq_rel);
+    packs_.add_dead(place.stored);
     const auto drop = replay ? &alloc::ZoneSet::replay_drop_live : &alloc::ZoneSet::drop_live;
     return (zones_.*drop)(place.where.zone, place.where.unit, place.stored, lsn);
   }
@@ -133,7 +127,7 @@ void Space::publish_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
   const io::Lock lock(mutex_);
   for (const alloc::Extent& extent : extents) {
     zones_.publish_alloc(extent, lsn);
-    settle(extent);
+    unwritten_.settle(extent);
     note_missing(extent);
   }
 }
@@ -154,7 +148,7 @@ Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
   }
   for (const alloc::Extent& extent : sorted) {
     HEXAD_TRY(zones_.publish_free(extent, lsn));
-    internal_units_ -= extent.units;
+    allotment_.drop_internal(extent.units);
   }
   return {};
 }
@@ -164,7 +158,7 @@ void Space::note_missing(const alloc::Extent& extent, std::uint64_t unwritten) {
   const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
   for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
     const DeviceId id = slots[slot].device;
-    const bool counts = members_.usable(id) && !in_place_.contains(id);  // RP3
+    const bool counts = members_.usable(id) && !unwritten_.is_in_place(id);  // RP3
     if (counts && (unwritten >> slot & 1) == 0) continue;
     HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
   }
@@ -173,55 +167,48 @@ void Space::note_missing(const alloc::Extent& extent, std::uint64_t unwritten) {
 void Space::abandon_internal(const alloc::Extent& extent) {
   abandon(extent);
   const io::Lock lock(mutex_);
-  internal_units_ -= extent.units;
+  allotment_.drop_internal(extent.units);
 }
 
 void Space::abandon(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
-  if (keeps_back()) {
-    kept_back_.push_back(extent);
+  if (kept_back_.keeps()) {
+    kept_back_.keep(extent);
   } else {
     abandon_settled(extent);
   }
 }
 
+void Space::abandon_settled(const alloc::Extent& extent) {
+  unwritten_.settle(extent);
+  zones_.abandon(extent);
+}
+
 void Space::suspect(const std::set<DeviceId>& failed) {
   const io::Lock lock(mutex_);
-  suspects_.insert(failed.begin(), failed.end());
+  kept_back_.suspect(failed);
 }
 
 void Space::forget_suspects(const std::set<DeviceId>& gone) {
   const io::Lock lock(mutex_);
-  for (const DeviceId id : gone) suspects_.erase(id);
+  kept_back_.forget(gone);
 }
 
 std::set<DeviceId> Space::suspects() {
   const io::Lock lock(mutex_);
-  std::set<DeviceId> in_use;
-  for (const DeviceId id : suspects_) {
-    if (members_.usable(id)) in_use.insert(id);
-  }
-  return in_use;
-}
-
-bool Space::has_suspects() const {
-  return std::any_of(suspects_.begin(), suspects_.end(),
-                     [this](DeviceId id) { return members_.usable(id); });
+  return kept_back_.suspects();
 }
 
 void Space::free_kept_back() {
   const io::Lock lock(mutex_);
-  if (has_suspects()) return;
-  suspects_.clear();
+  kept_back_.end_suspects();
   give_kept_back();
 }
 
 void Space::give_kept_back() {
-  if (keeps_back()) return;
-  for (const alloc::Extent& extent : std::exchange(kept_back_, {})) abandon_settled(extent);
-  for (const ZoneCreation& creation : std::exchange(zones_kept_back_, {})) {
-    give_back_slabs(creation.slots);
-  }
+  const KeptBack::Kept kept = kept_back_.take();
+  for (const alloc::Extent& extent : kept.units) abandon_settled(extent);
+  slabs_.give(kept.slabs);
 }
 
 void Space::publish(Lsn lsn, const LogRecord& record) {
@@ -230,11 +217,11 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
     for (const StripeProof& stripe : *stripes) {
       if (stripe.live > 0) {
         zones_.publish_pack(stripe.where, lsn, stripe.live, stripe.footer);
-        note_born(stripe, lsn);
+        packs_.note_born(stripe.where, lsn);
       } else {
         zones_.publish_alloc(stripe.where, lsn);
       }
-      settle(stripe.where);
+      unwritten_.settle(stripe.where);
       note_missing(stripe.where, stripe.unwritten);
     }
     stats_.add(CounterId::kStripes, stripes->size());
@@ -247,7 +234,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
   }
   for (const PackedDeath& death : record.packed_deaths) {
     HEXAD_ASSERT(zones_.drop_live(death.zone, death.unit, death.bytes, lsn).ok());
-    packed_deaths_.fetch_add(death.bytes, std::memory_order_acq_rel);
+    packs_.add_dead(death.bytes);
   }
   for (const LogPlace& death : record.young_deaths) {
     HEXAD_ASSERT(free_young(death, lsn, In::kPublish).ok());
@@ -259,32 +246,26 @@ void Space::settle_late_heals() {
   io::IoQueue* queue = nullptr;
   {
     const io::Lock lock(mutex_);
-    if (late_heals_.empty()) return;
-    queue = late_queue_;
+    if (!kept_back_.any_late()) return;
+    queue = &kept_back_.late_queue();
   }
   queue->has_abandoned();
   const io::Lock lock(mutex_);
-  std::erase_if(late_heals_, [](const LateHeal& heal) { return heal.begun.expired(); });
+  kept_back_.drop_answered();
   give_kept_back();
 }
 
 std::uint64_t Space::reclaim(Lsn limit, std::span<const alloc::ReadRange> readers, Lsn oldest) {
   settle_late_heals();
   const io::Lock lock(mutex_);
-  std::vector<alloc::ReadRange> held_for(readers.begin(), readers.end());
-  if (!late_heals_.empty()) {
-    // V4: what was held when such a cell was sent is, as if its reader were still there.
-    held_for.insert(held_for.end(), readers_.begin(), readers_.end());
-    std::sort(held_for.begin(), held_for.end());
-    held_for.erase(std::unique(held_for.begin(), held_for.end()), held_for.end());
+  limit = kept_back_.bound(limit, readers);
+  oldest = std::min(oldest, limit);
+  if (moves_.any_retired()) {
+    slabs_.give(moves_.take_free(oldest, executor_.clock().now(),
+                                 [this](DeviceId id)
+                                     HEXAD_REQUIRES(mutex_) { return kept_back_.is_late(id); }));
   }
-  readers_ = std::move(held_for);
-  for (const LateHeal& heal : late_heals_) {
-    if (const auto begun = heal.begun.lock()) limit = std::min(limit, *begun);  // V4
-  }
-  reclaimed_ = std::max(reclaimed_, limit);
-  if (!retired_.empty()) free_retired(std::min(oldest, limit));
-  return zones_.reclaim(limit, readers_, std::min(oldest, limit));
+  return zones_.reclaim(limit, kept_back_.readers(), oldest);
 }
 
 std::uint64_t Space::held_units() {
@@ -295,7 +276,7 @@ std::uint64_t Space::held_units() {
 Space::HeldSpace Space::held_space() {
   const io::Lock lock(mutex_);
   HeldSpace held;
-  for (const alloc::ReadRange& reader : readers_) {
+  for (const alloc::ReadRange& reader : kept_back_.readers()) {
     const std::uint64_t units = zones_.held_for(reader);
     held.units += units;
     held.by_reader[reader] += units;
@@ -306,7 +287,7 @@ Space::HeldSpace Space::held_space() {
 
 std::uint64_t Space::held_locked() const {
   std::uint64_t units = 0;
-  for (const alloc::ReadRange& reader : readers_) units += zones_.held_for(reader);
+  for (const alloc::ReadRange& reader : kept_back_.readers()) units += zones_.held_for(reader);
   return units;
 }
 
@@ -326,42 +307,36 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
                        std::to_string(lsn) + ", but not live",
                    "Run hexad fsck POOL."};
     }
-    unsaved_.insert(extent.zone);
+    images_.want(extent.zone);
   }
   for (const alloc::ZoneId zone : zones_.dirty_zones()) {
     // Cleared now, so that what changes while the image is being written counts as dirty again;
-    // kept in unsaved_, so that a failed checkpoint does not forget it.
+    // wanted still, so that a failed checkpoint does not forget it.
     zones_.clear_dirty(zone);
-    unsaved_.insert(zone);
+    images_.want(zone);
   }
-  lacking_next_.clear();
-  for (const alloc::ZoneId zone : unsaved_) {
+  images_.begin();
+  for (const alloc::ZoneId zone : images_.wanted()) {
     HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn, replaced));
-    lacking_next_[zone] = lacking_in(image);
+    images_.hand_out(zone, lacking_in(image));
     images.push_back(std::move(image));
   }
-  note_images(lsn);
+  moves_.note_images(lsn);
   return images;
 }
 
 void Space::images_written() {
   const io::Lock lock(mutex_);
-  unsaved_.clear();
-  for (auto& [zone, lacking] : std::exchange(lacking_next_, {})) {
-    if (lacking.empty()) {
-      lacking_.erase(zone);
-    } else {
-      lacking_[zone] = std::move(lacking);
-    }
+  images_.written();
+  for (const alloc::ZoneId zone : moves_.retire_moved(executor_.clock().now())) {
+    HEXAD_ASSERT(zones_.open_zone(zone).ok());
   }
-  retire_moved();
 }
 
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
-  return {counters_locked(), under_way_.size() + alloc::zones_left(free_slabs(), zone_needs()),
-          promised_.units,   zones_.reserve_units(),
-          internal_units_,   held_locked()};
+  return {counters_locked(),      slabs_.zones_to_come(),      allotment_.promised().units,
+          zones_.reserve_units(), allotment_.internal_units(), held_locked()};
 }
 
 alloc::SpaceCounters Space::counters() {

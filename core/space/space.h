@@ -1,27 +1,14 @@
 // Space as the engine sees it: the allocator under a lock, zones made when they are needed, and
 // the way from an extent to places on devices.
 //
-// Invariants
-//   V1  free >= promised: what young blobs were promised is free. All but those who take what they
-//       were promised leave it; what users are given leaves the reserve, too
-//   V2  the longest free run is as long as all that was promised in runs and the longest run of the
-//       reserve together. Nothing is promised where that would not be so. Where the next fit would
-//       make it shorter than that, the shortest one is taken, and where that would, only
-//       allocate_reserved() takes it, which was promised it. (A reserve that has grown may want a
-//       longer run than there is: then nobody else makes it shorter.)
-//   V3  what was abandoned or released is not used again while a device that failed a write is in
-//   the
-//       membership
-//   V4  while a cell is on its way back to a device that does not answer, nothing that was in use
-//       when it was sent is used again: what is freed, abandoned or released waits
-// Whoever takes what it was promised keeps V2 for the others, in any order:
-//   - single units are cut from the longest run only when it is all that is free (Fit::kShortest).
-//     Then it is as long as all that was promised, by V1. So any number of them may be promised, in
-//     as many zones as there are, whatever the longest run is
-//   - a run of the length promised is cut from the start of the longest one at worst, and leaves
-//     the rest of it in one piece
-//   - a run for several blobs (a pack stripe) is refused where stripes of their own would leave
-//     more
+// Its state, each part with the rules that it keeps:
+//   core/space/allotment.h     what was promised, and what each may take (V1, V2)
+//   core/space/kept_back.h     what failed and late writes may still reach (V3, V4)
+//   core/space/zone_slabs.h    which slabs are taken, and zones that are being made of them
+//   core/space/moving_slabs.h  slabs that move, and those that have moved (SL)
+//   core/space/unwritten.h     what is in flight and lacks cells on a device (BK6, RP)
+//   core/space/saved_images.h  what a crash finds of zones (SL8)
+//   core/space/pack_dates.h    how old pack stripes are
 //
 // Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
 #pragma once
@@ -39,17 +26,22 @@
 
 #include "alloc/run_set.h"
 #include "alloc/slab_moves.h"
-#include "alloc/zone_plan.h"
 #include "alloc/zone_set.h"
 #include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "core/record/log_record.h"
 #include "core/record/shape.h"
+#include "core/space/allotment.h"
+#include "core/space/kept_back.h"
 #include "core/space/log_blobs.h"
 #include "core/space/members.h"
+#include "core/space/moving_slabs.h"
+#include "core/space/pack_dates.h"
 #include "core/space/promised_units.h"
-#include "core/space/slab_moving.h"
+#include "core/space/saved_images.h"
 #include "core/space/stripe_map.h"
+#include "core/space/unwritten.h"
+#include "core/space/zone_slabs.h"
 #include "core/stats/counters.h"
 #include "io/executor.h"
 
@@ -70,7 +62,7 @@ class Space : public StripeMap {
   Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                    std::uint32_t units);
   // Of every zone; does not change. Any thread.
-  std::uint32_t slab_units() const { return slab_units_.load(std::memory_order_relaxed); }
+  std::uint32_t slab_units() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return slabs_.units(); }
   // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
   // and all records replayed, since those may free the units for an owner before. Cells on devices
   // that are not usable count as missing, as publish_internal() had it. Once for each, whatever the
@@ -116,7 +108,7 @@ class Space : public StripeMap {
   // How often the functions here and below had no units to give, or none in a row: whoever failed
   // for want of space looks here whether it was space of this kind that was wanting. Any thread, no
   // lock.
-  std::uint64_t refusals() const { return refusals_.load(std::memory_order_acquire); }
+  std::uint64_t refusals() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return allotment_.refusals(); }
 
   // --- what the store keeps for itself: runs and manifests ---
   // Units that only the next functions and allocate_reserved() may take, how many of them are to be
@@ -265,10 +257,7 @@ class Space : public StripeMap {
   // no longer than io::kSilence. Errors: those of the device, kUnavailable (it does not answer).
   Status fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell);
   // What fill_missing() has written to a device since the opening. Any thread.
-  struct Filled {
-    std::uint64_t cells = 0;
-    std::uint64_t bytes = 0;
-  };
+  using Filled = Unwritten::Filled;
   Filled filled(DeviceId device) const;
 
   // --- slabs that move to another device (doc/invariants.md#slabs-that-move) ---
@@ -345,19 +334,13 @@ class Space : public StripeMap {
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
   // Of all pack stripes that are published: when that was (0: before this opening), and when what
   // is in them was written, as far as anybody has said. O(pack stripes).
-  struct PackUse {
-    alloc::Extent stripe;
-    std::uint64_t live = 0;    // bytes
-    std::uint32_t footer = 0;  // crc of its footer
-    Lsn born = 0;
-    Lsn written = 0;
-  };
+  using PackUse = core::PackUse;
   std::vector<PackUse> pack_uses();
   std::uint64_t pack_live(const alloc::Extent& stripe);  // bytes; 0: there is none
   // A pack stripe holds what was written at `lsn` or before. Any thread.
   void note_written(const alloc::Extent& stripe, Lsn lsn);
   // Bytes of pack stripes that have died since the store was opened. Any thread, no lock.
-  std::uint64_t packed_deaths() const { return packed_deaths_.load(std::memory_order_acquire); }
+  std::uint64_t packed_deaths() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return packs_.dead(); }
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
   // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs),
@@ -378,62 +361,32 @@ class Space : public StripeMap {
       HEXAD_REQUIRES(mutex_);
   CellPlace place_of_cell(const std::vector<alloc::ZoneSlot>& slots, const alloc::Extent& where,
                           std::uint32_t role) const HEXAD_REQUIRES(mutex_);
-  void note_born(const StripeProof& stripe, Lsn lsn) HEXAD_REQUIRES(mutex_);
-  std::uint64_t kept_from_moves() const HEXAD_REQUIRES(mutex_);  // units
-  Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
-                    std::uint32_t units) const HEXAD_REQUIRES(mutex_);
   Status add_checked(const ZoneCreation& creation) HEXAD_REQUIRES(mutex_);
-  std::vector<alloc::DeviceSpace> free_slabs() const HEXAD_REQUIRES(mutex_);
-  alloc::ZoneNeeds zone_needs() const { return {shape_.cells(), members_.domain_cells()}; }
   enum class In : std::uint8_t { kReplay, kPublish };
   Status free_young(const LogPlace& death, Lsn lsn, In what) HEXAD_REQUIRES(mutex_);
-  Error refusal(std::string message, const char* hint);
-  // For messages: people have bytes, of their data.
-  std::string bytes_of(std::uint64_t units) const;
-  Result<alloc::Extent> allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
-                                          alloc::Fit fit = alloc::Fit::kNext)
-      HEXAD_REQUIRES(mutex_);
-  // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
-  // in runs and `run` of the reserve together.
-  bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const
-      HEXAD_REQUIRES(mutex_);
   void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0)
       HEXAD_REQUIRES(mutex_);
-  // In flight -> live, or free.
-  void settle(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
+  // In flight -> free.
   void abandon_settled(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
-  void take_slabs(const std::vector<alloc::ZoneSlot>& slots) HEXAD_REQUIRES(mutex_);
-  void give_back_slabs(const std::vector<alloc::ZoneSlot>& slots) HEXAD_REQUIRES(mutex_);
-  enum class Slab : std::uint8_t { kFree, kTaken };
-  void mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as) HEXAD_REQUIRES(mutex_);
-  void note_written_elsewhere(DeviceId device) HEXAD_REQUIRES(mutex_);
-
-  // Of the suspects, whether any is in use.
-  bool has_suspects() const HEXAD_REQUIRES(mutex_);
-  // V3, V4.
-  bool keeps_back() const HEXAD_REQUIRES(mutex_) { return has_suspects() || !late_heals_.empty(); }
-  void settle_late_heals();
-  bool heals_late(DeviceId device);
+  // They are free, or wait for that (V3, V4).
+  void release_slabs(const std::vector<alloc::ZoneSlot>& slabs) HEXAD_REQUIRES(mutex_);
+  void give_kept_back() HEXAD_REQUIRES(mutex_);
   std::uint64_t held_locked() const HEXAD_REQUIRES(mutex_);
   alloc::SpaceCounters counters_locked() const HEXAD_REQUIRES(mutex_);
-  // The free runs, the longest first, that leave `kept` units and V2.
-  std::vector<std::uint32_t> runs_beside(std::uint64_t kept) const HEXAD_REQUIRES(mutex_);
-  class CellWrite;
-  Status write_back(const CellPlace& place, ByteView cell);
-  Status write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
-                   io::IoCause cause);
-  static Error late_answer(const io::Device& device);
   Status check_move(const alloc::SlabMove& move) const HEXAD_REQUIRES(mutex_);
   Status check_slab_free(const alloc::SlabMove& move) const HEXAD_REQUIRES(mutex_);
   void note_missing_again(const SlabMoving& moving) HEXAD_REQUIRES(mutex_);
   LackingSlots lacking_in(const alloc::ZoneImage& image) const HEXAD_REQUIRES(mutex_);
   std::set<std::uint32_t> lost_slots(alloc::ZoneId zone, const std::set<DeviceId>& lost,
                                      LackingBy by) const HEXAD_REQUIRES(mutex_);
-  void note_images(Lsn lsn) HEXAD_REQUIRES(mutex_);
-  void retire_moved() HEXAD_REQUIRES(mutex_);
-  void free_retired(Lsn oldest) HEXAD_REQUIRES(mutex_);
-  void give_kept_back() HEXAD_REQUIRES(mutex_);
 
+  void settle_late_heals();
+  bool heals_late(DeviceId device);
+  class CellWrite;
+  Status write_back(const CellPlace& place, ByteView cell);
+  Status write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
+                   io::IoCause cause);
+  static Error late_answer(const io::Device& device);
   Status reserve_slabs(const ZoneCreation& creation);
   Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
   Status write_headers(const ZoneCreation& creation, std::set<DeviceId>& failed);
@@ -445,59 +398,15 @@ class Space : public StripeMap {
   LogBlobs& log_blobs_;
   std::atomic<bool> may_heal_{false};
   mutable io::Mutex mutex_;
-  std::map<DeviceId, Filled> filled_ HEXAD_GUARDED_BY(mutex_);
+  // What any thread asks of these without it are atomics.
   alloc::ZoneSet zones_ HEXAD_GUARDED_BY(mutex_);
-  // By member index; of those that learn_devices() has met.
-  std::vector<std::vector<bool>> slab_taken_ HEXAD_GUARDED_BY(mutex_);
-  PromisedUnits promised_ HEXAD_GUARDED_BY(mutex_);         // to young blobs
-  std::uint32_t reserve_run_ HEXAD_GUARDED_BY(mutex_) = 0;  // of the reserve, in one piece
-  std::uint32_t move_units_ HEXAD_GUARDED_BY(mutex_) = 0;   // of the reserve, for moves
-  struct PackDates {
-    Lsn born = 0;
-    Lsn written = 0;
-  };
-  // By zone and unit, of pack stripes published since the opening, and of some that are gone.
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_ HEXAD_GUARDED_BY(mutex_);
-  std::atomic<std::uint64_t> packed_deaths_{0};  // bytes
-  std::atomic<std::uint64_t> refusals_{0};
-  std::uint64_t internal_units_ HEXAD_GUARDED_BY(mutex_) = 0;  // as Room::internal
-  std::set<DeviceId> suspects_ HEXAD_GUARDED_BY(mutex_);  // V3, those that have left since included
-  std::vector<alloc::Extent> kept_back_ HEXAD_GUARDED_BY(mutex_);  // abandoned, and still in flight
-  // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_
-      HEXAD_GUARDED_BY(mutex_);
-  // Devices that no root names yet, in the place of others; and of what is in flight, by zone and
-  // first unit, the slots on which it lacks what was written there to another device.
-  std::set<DeviceId> in_place_ HEXAD_GUARDED_BY(mutex_);
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_
-      HEXAD_GUARDED_BY(mutex_);
-  // Released, with their slabs taken.
-  std::vector<ZoneCreation> zones_kept_back_ HEXAD_GUARDED_BY(mutex_);
-  std::map<alloc::ZoneId, SlabMoving> moving_ HEXAD_GUARDED_BY(mutex_);
-  // By the images that the last root leads to, but for those without any; and by those that the
-  // next one brings, of each of their zones.
-  std::map<alloc::ZoneId, LackingSlots> lacking_ HEXAD_GUARDED_BY(mutex_);
-  std::map<alloc::ZoneId, LackingSlots> lacking_next_ HEXAD_GUARDED_BY(mutex_);
-  std::vector<RetiredSlab> retired_ HEXAD_GUARDED_BY(mutex_);
-  CellsWritten cells_written_ HEXAD_GUARDED_BY(mutex_);
-  struct LateHeal {
-    DeviceId device;
-    std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered
-  };
-  std::vector<LateHeal> late_heals_ HEXAD_GUARDED_BY(mutex_);
-  io::IoQueue* late_queue_ HEXAD_GUARDED_BY(mutex_) = nullptr;  // whose they are
-  Lsn reclaimed_ HEXAD_GUARDED_BY(mutex_) = 0;                  // the highest limit so far
-  // For whom something may be held.
-  std::vector<alloc::ReadRange> readers_ HEXAD_GUARDED_BY(mutex_);
-  // Handed out by dirty_images(), not yet written.
-  std::set<alloc::ZoneId> unsaved_ HEXAD_GUARDED_BY(mutex_);
-  // Prepared, neither open nor released.
-  std::set<alloc::ZoneId> under_way_ HEXAD_GUARDED_BY(mutex_);
-  std::set<alloc::ZoneId> known_ HEXAD_GUARDED_BY(mutex_);  // named by the manifest that was opened
-  alloc::ZoneId next_zone_ HEXAD_GUARDED_BY(mutex_) = 1;
-  std::atomic<std::uint32_t> slab_units_{0};  // changes in learn_devices()
-  // The last prepare_zone() found none, and none came back since.
-  bool slabs_exhausted_ HEXAD_GUARDED_BY(mutex_) = false;
+  Allotment allotment_ HEXAD_GUARDED_BY(mutex_);
+  KeptBack kept_back_ HEXAD_GUARDED_BY(mutex_);
+  ZoneSlabs slabs_ HEXAD_GUARDED_BY(mutex_);
+  MovingSlabs moves_ HEXAD_GUARDED_BY(mutex_);
+  Unwritten unwritten_ HEXAD_GUARDED_BY(mutex_);
+  SavedImages images_ HEXAD_GUARDED_BY(mutex_);
+  PackDates packs_ HEXAD_GUARDED_BY(mutex_);
 };
 
 }  // namespace hexad::core

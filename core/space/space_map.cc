@@ -1,5 +1,4 @@
 // Space as a map: from the address of a stripe to its cells on devices, and back onto them.
-#include <algorithm>
 #include <memory>
 
 #include "base/aligned_buffer.h"
@@ -69,8 +68,7 @@ std::optional<PackIdentity> Space::pack_stripe(const alloc::Extent& where) const
 bool Space::heals_late(DeviceId device) {
   settle_late_heals();
   const io::Lock lock(mutex_);
-  return std::any_of(late_heals_.begin(), late_heals_.end(),
-                     [device](const LateHeal& heal) { return heal.device == device; });
+  return kept_back_.is_late(device);
 }
 
 Error Space::late_answer(const io::Device& device) {
@@ -87,14 +85,14 @@ class Space::CellWrite {
     const io::Lock lock(space_.mutex_);
     const std::vector<alloc::ZoneSlot>* const slots = space_.zones_.slots(place.zone);
     begun_ = slots != nullptr && place.slot < slots->size() && (*slots)[place.slot] == at_;
-    if (begun_) space_.cells_written_.insert(at_);
+    if (begun_) space_.moves_.begin_cell(at_);
   }
   CellWrite(const CellWrite&) = delete;
   CellWrite& operator=(const CellWrite&) = delete;
   ~CellWrite() {
     if (!begun_) return;
     const io::Lock lock(space_.mutex_);
-    space_.cells_written_.erase(space_.cells_written_.find(at_));
+    space_.moves_.end_cell(at_);
   }
 
   bool begun() const { return begun_; }
@@ -124,9 +122,7 @@ Status Space::write_for(DeviceId id, io::Device& device, std::uint64_t offset, A
   std::shared_ptr<Lsn> token;
   {
     const io::Lock lock(mutex_);
-    token = std::make_shared<Lsn>(reclaimed_);
-    late_heals_.push_back({id, token});
-    late_queue_ = &queue;
+    token = kept_back_.send_late(id, queue);
   }
   std::vector<AlignedBuffer> buffers;
   buffers.push_back(std::move(bytes));
@@ -164,15 +160,13 @@ Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, 
   const Member* const member = members_.find(place.id);
   const bool same = slots != nullptr &&
                     (*slots)[place.slot] == alloc::ZoneSlot{place.id, place.slab} &&
-                    member->device.get() == place.device && !in_place_.contains(place.id);
+                    member->device.get() == place.device && !unwritten_.is_in_place(place.id);
   if (!same) {
     return Error{ErrorCode::kUnavailable,
                  alloc::to_string(stripe) + ": its slab has changed hands just now", ""};
   }
   HEXAD_TRY(zones_.clear_missing(stripe, place.slot));
-  Filled& filled = filled_[place.id];
-  ++filled.cells;
-  filled.bytes += cell.size();
+  unwritten_.note_filled(place.id, cell.size());
   return {};
 }
 

@@ -14,9 +14,6 @@ namespace hexad::core {
 
 namespace {
 
-// Less than such a part of all units is little.
-constexpr std::uint64_t kLittlePart = 16;
-
 Error postponed(const alloc::SlabMove& move, const std::string& why) {
   return Error{ErrorCode::kUnavailable,
                "zone " + std::to_string(move.zone) + ", from " + alloc::to_string(move.from) +
@@ -29,9 +26,11 @@ Error postponed(const alloc::SlabMove& move, const std::string& why) {
 alloc::SlabPlan Space::plan_moves(std::size_t most) {
   std::vector<alloc::SlabDevice> devices;
   std::vector<alloc::SlabZone> zones;
+  alloc::ZoneNeeds needs;
   {
     const io::Lock lock(mutex_);
-    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    needs = slabs_.needs();
+    for (std::size_t i = 0; i < slabs_.members(); ++i) {
       const Member& member = members_.at(i);
       if (member.role != alloc::DeviceRole::kData || members_.is_removed(i)) continue;
       alloc::SlabDevice device;
@@ -39,24 +38,16 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
       device.domain = member.domain;
       device.emptied = members_.is_draining(member.id);
       device.takes = !members_.counts_as_lost(member.id);
-      for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
-        if (!slab_taken_[i][slab]) device.free_slabs.push_back(slab);
-      }
-      for (const RetiredSlab& slab : retired_) {
-        if (slab.place.device == member.id) device.leaving.push_back(slab.place.slab);
-      }
-      for (const auto& [zone, moving] : moving_) {
-        if (!moving.switched || moving.move.from.device != member.id) continue;
-        device.leaving.push_back(moving.move.from.slab);
-      }
+      device.free_slabs = slabs_.free_on(i);
+      device.leaving = moves_.leaving(member.id);
       devices.push_back(std::move(device));
     }
     for (const alloc::ZoneId id : zones_.zone_ids()) {
-      if (under_way_.contains(id) || moving_.contains(id)) continue;
+      if (slabs_.is_under_way(id) || moves_.contains(id)) continue;
       zones.push_back({id, *zones_.slots(id), zones_.used_units(id)});
     }
   }
-  return alloc::plan_slab_moves(std::move(devices), std::move(zones), zone_needs(), most);
+  return alloc::plan_slab_moves(std::move(devices), std::move(zones), needs, most);
 }
 
 // Why a move cannot be begun or ended now.
@@ -72,7 +63,7 @@ Status Space::check_move(const alloc::SlabMove& move) const {
   if (members_.is_draining(move.to.device)) {
     return postponed(move, "device " + std::to_string(move.to.device) + " is drained itself");
   }
-  if (has_suspects() && suspects_.contains(move.to.device)) {
+  if (kept_back_.has_suspects() && kept_back_.is_suspect(move.to.device)) {
     return postponed(move, "device " + std::to_string(move.to.device) + " did not take a write");
   }
   if (!members_.usable(move.from.device)) {
@@ -90,60 +81,48 @@ Status Space::check_move(const alloc::SlabMove& move) const {
 }
 
 Status Space::check_slab_free(const alloc::SlabMove& move) const {
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    if (members_.at(i).id != move.to.device || members_.is_removed(i)) continue;
-    const bool there = move.to.slab < slab_taken_[i].size() && !slab_taken_[i][move.to.slab];
-    return there ? Status() : postponed(move, "the new slab is taken");
-  }
-  return postponed(move, "there is no such device");
+  if (slabs_.is_free(move.to)) return {};
+  const bool there = slabs_.has_device(move.to.device);
+  return postponed(move, there ? "the new slab is taken" : "there is no such device");
 }
 
 Status Space::begin_move(const alloc::SlabMove& move) {
   const io::Lock lock(mutex_);
   HEXAD_TRY(check_move(move));
   HEXAD_TRY(check_slab_free(move));
-  if (moving_.contains(move.zone) || under_way_.contains(move.zone)) {
+  if (moves_.contains(move.zone) || slabs_.is_under_way(move.zone)) {
     return postponed(move, "the zone is being made or moved");
   }
   const std::uint64_t free = zones_.counters().free;
   const std::uint32_t longest = zones_.largest_free_run();
   HEXAD_TRY(zones_.close_zone(move.zone));
   const std::uint64_t left = zones_.counters().free;
-  // V1, V2; and users keep half of the room they have, unless that is little: then it takes the
-  // reserve as well, and whoever needs that has the zone opened (SL6).
-  const alloc::SpaceCounters& counters = zones_.counters();
-  const std::uint64_t kept = promised_.units + zones_.reserve_units();
-  const std::uint64_t before = free - std::min(free, kept);
-  const std::uint64_t after = left - std::min(left, kept);
-  // Half of the reserve has room for a checkpoint, which is what a round needs.
-  const bool little =
-      before < counters.total / kLittlePart && left >= promised_.units + zones_.reserve_units() / 2;
-  const bool enough = left == free || little || (left >= kept && after >= before - after);
-  if (!enough || spoils_runs(longest, promised_, reserve_run_)) {
+  if (!allotment_.can_spare_zone(free, longest)) {
     HEXAD_TRY(zones_.open_zone(move.zone));
     return Error{ErrorCode::kNoSpace,
                  "zone " + std::to_string(move.zone) +
-                     " cannot be closed while it moves: without it " + bytes_of(left) +
-                     " are free, " + bytes_of(kept) +
+                     " cannot be closed while it moves: without it " + allotment_.bytes_of(left) +
+                     " are free, " + allotment_.bytes_of(allotment_.kept_units()) +
                      " of them for checkpoints and what is being written",
                  alloc::kMakeRoom};
   }
-  take_slabs({move.to});
-  moving_[move.zone] = {move, free - left, !members_.usable(move.from.device)};
+  slabs_.take({move.to});
+  moves_.begin({move, free - left, !members_.usable(move.from.device)});
   return {};
 }
 
 std::optional<std::vector<alloc::UnitRun>> Space::settled_runs(alloc::ZoneId zone) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(moving_.contains(zone));
+  HEXAD_ASSERT(moves_.contains(zone));
   if (!zones_.in_flight_runs(zone).empty()) return std::nullopt;
   return zones_.used_runs(zone);
 }
 
 bool Space::moves_from_lost(alloc::ZoneId zone) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(moving_.contains(zone));
-  return moving_[zone].from_lost;
+  const SlabMoving* const moving = moves_.find(zone);
+  HEXAD_ASSERT(moving != nullptr);
+  return moving->from_lost;
 }
 
 Status Space::write_moved_header(const alloc::SlabMove& move) {
@@ -186,15 +165,15 @@ Status Space::write_moved(const alloc::SlabMove& move, std::uint64_t offset, Ali
 
 Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(moving_.contains(move.zone));
-  SlabMoving& moving = moving_[move.zone];
+  HEXAD_ASSERT(moves_.contains(move.zone));
+  SlabMoving& moving = *moves_.find(move.zone);
   HEXAD_TRY(check_move(move));
   if (moving.from_lost == members_.usable(move.from.device)) {
     return postponed(move, "device " + std::to_string(move.from.device) +
                                (moving.from_lost ? " has come back" : " has left"));
   }
   if (!zones_.in_flight_runs(move.zone).empty()) return postponed(move, "it is written to");
-  if (cells_written_.contains(move.from)) {
+  if (moves_.is_written(move.from)) {
     return postponed(move, "a cell of it is being repaired");
   }
   if (moving.void_copy) {
@@ -220,14 +199,14 @@ Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copi
 // The old slab has all that the zone has; the new one may be read and repaired just now (SL4).
 bool Space::undo_move(const alloc::SlabMove& move, Lsn newest) {
   const io::Lock lock(mutex_);
-  const auto found = moving_.find(move.zone);
-  if (found == moving_.end()) return false;  // a root has it
-  HEXAD_ASSERT(found->second.switched);
+  const SlabMoving* const moving = moves_.find(move.zone);
+  if (moving == nullptr) return false;  // a root has it
+  HEXAD_ASSERT(moving->switched);
   HEXAD_ASSERT(zones_.replace_slot(move.zone, move.slot, move.from).ok());
-  note_missing_again(found->second);
+  note_missing_again(*moving);
   HEXAD_ASSERT(zones_.open_zone(move.zone).ok());
-  moving_.erase(found);
-  retired_.push_back({move.to, newest, executor_.clock().now()});
+  moves_.end(move.zone);
+  moves_.retire(move.to, newest, executor_.clock().now());
   return true;
 }
 
@@ -250,15 +229,14 @@ void Space::note_missing_again(const SlabMoving& moving) {
 
 bool Space::room_is_closed() {
   const io::Lock lock(mutex_);
-  std::uint64_t closed = 0;
-  for (const auto& [zone, moving] : moving_) closed += moving.closed;
-  return closed > 0 && zones_.counters().free + closed > promised_.units + zones_.reserve_units();
+  const std::uint64_t closed = moves_.closed_units();
+  return closed > 0 && zones_.counters().free + closed > allotment_.kept_units();
 }
 
 bool Space::may_spare_zone(std::uint64_t slabs) {
   const io::Lock lock(mutex_);
   std::uint64_t free = 0;
-  for (const alloc::DeviceSpace& device : free_slabs()) free += device.free_slabs.size();
+  for (const alloc::DeviceSpace& device : slabs_.free_slabs()) free += device.free_slabs.size();
   // Those of devices that are to go all need another place.
   std::uint64_t leaving = 0;
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
@@ -271,70 +249,28 @@ bool Space::may_spare_zone(std::uint64_t slabs) {
 
 void Space::cancel_move(const alloc::SlabMove& move) {
   const io::Lock lock(mutex_);
-  const auto found = moving_.find(move.zone);
-  HEXAD_ASSERT(found != moving_.end() && !found->second.switched);
+  const SlabMoving* const moving = moves_.find(move.zone);
+  HEXAD_ASSERT(moving != nullptr && !moving->switched);
   HEXAD_ASSERT(zones_.open_zone(move.zone).ok());
-  moving_.erase(found);
-  if (keeps_back()) {
-    zones_kept_back_.push_back({move.zone, 0, {move.to}});
-  } else {
-    give_back_slabs({move.to});
-  }
-}
-
-// Images as of `lsn` have what is switched.
-void Space::note_images(Lsn lsn) {
-  for (auto& [zone, moving] : moving_) {
-    if (moving.switched) moving.in_image = lsn;
-  }
-}
-
-// A root has those images.
-void Space::retire_moved() {
-  for (auto at = moving_.begin(); at != moving_.end();) {
-    const SlabMoving& moving = at->second;
-    if (moving.in_image == 0) {
-      ++at;
-      continue;
-    }
-    HEXAD_ASSERT(zones_.open_zone(at->first).ok());
-    retired_.push_back({moving.move.from, moving.in_image, executor_.clock().now()});
-    at = moving_.erase(at);
-  }
-}
-
-// Readers from before the move have ended, and what they had asked of devices.
-void Space::free_retired(Lsn oldest) {
-  const io::Nanos now = executor_.clock().now();
-  std::erase_if(retired_, [&](const RetiredSlab& slab) HEXAD_REQUIRES(mutex_) {
-    const bool late =
-        std::any_of(late_heals_.begin(), late_heals_.end(),
-                    [&](const LateHeal& heal) { return heal.device == slab.place.device; });
-    if (late || cells_written_.contains(slab.place) || oldest <= slab.as_of ||
-        now - slab.since < io::kSilence)
-      return false;
-    give_back_slabs({slab.place});
-    return true;
-  });
+  moves_.end(move.zone);
+  release_slabs({move.to});
 }
 
 bool Space::has_retired() {
   const io::Lock lock(mutex_);
-  return !retired_.empty();
+  return moves_.any_retired();
 }
 
 bool Space::slabs_in_a_moment() {
   const io::Lock lock(mutex_);
-  const io::Nanos now = executor_.clock().now();
-  return std::any_of(retired_.begin(), retired_.end(), [&](const RetiredSlab& slab) {
-    const DeviceId id = slab.place.device;
-    return now - slab.since <= io::kSilence && members_.usable(id) && !members_.is_draining(id);
+  return moves_.any_in_a_moment(executor_.clock().now(), [this](DeviceId id) {
+    return members_.usable(id) && !members_.is_draining(id);
   });
 }
 
 std::uint32_t Space::moving_zones() {
   const io::Lock lock(mutex_);
-  return static_cast<std::uint32_t>(moving_.size());
+  return static_cast<std::uint32_t>(moves_.size());
 }
 
 }  // namespace hexad::core

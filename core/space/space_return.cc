@@ -20,15 +20,7 @@ std::uint64_t common_units(const alloc::UnitRun& a, const alloc::UnitRun& b) {
 
 std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Extent> replaced) {
   const io::Lock lock(mutex_);
-  std::uint64_t lacking = 0;
-  if (members_.is_behind(device)) {
-    for (const auto& [at, units] : may_lack_) {
-      const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(at.first);
-      const bool there = std::any_of(slots.begin(), slots.end(),
-                                     [device](const auto& slot) { return slot.device == device; });
-      if (there) lacking += units;
-    }
-  }
+  std::uint64_t lacking = members_.is_behind(device) ? unwritten_.units_on(device) : 0;
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
     const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
     for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
@@ -82,17 +74,13 @@ std::set<std::uint32_t> Space::lost_slots(alloc::ZoneId zone, const std::set<Dev
       if (lost.contains(id) || members_.is_filling(id)) gone.insert(slot);
     }
   };
-  const auto next = lacking_next_.find(zone);
-  if (next != lacking_next_.end()) add(next->second);
-  const bool newest = by == LackingBy::kNewestImages && next != lacking_next_.end();
-  if (const auto last = lacking_.find(zone); last != lacking_.end() && !newest) add(last->second);
+  const bool newest = by == LackingBy::kNewestImages && images_.is_next(zone);
+  add(images_.next(zone));
+  if (!newest) add(images_.last(zone));
   // Until a root says where it is now, a crash finds its slab where it was.
-  if (const auto found = moving_.find(zone); found != moving_.end()) {
-    const SlabMoving& moving = found->second;
-    if (moving.switched && !newest && lost.contains(moving.move.from.device)) {
-      gone.insert(moving.move.slot);
-    }
-  }
+  const SlabMoving* const moving = moves_.find(zone);
+  const bool was_there = moving != nullptr && moving->switched && !newest;
+  if (was_there && lost.contains(moving->move.from.device)) gone.insert(moving->move.slot);
   return gone;
 }
 
@@ -105,20 +93,9 @@ LackingSlots Space::lacking_in(const alloc::ZoneImage& image) const {
   return lacking;
 }
 
-// What is in flight from an earlier return on still is, so nothing is forgotten.
 void Space::expect_unwritten() {
   const io::Lock lock(mutex_);
-  may_lack_.clear();
-  for (const alloc::ZoneId zone : zones_.zone_ids()) {
-    for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) {
-      may_lack_.emplace(std::pair(zone, run.unit), run.units);
-    }
-  }
-}
-
-void Space::settle(const alloc::Extent& extent) {
-  may_lack_.erase({extent.zone, extent.unit});
-  written_elsewhere_.erase({extent.zone, extent.unit});
+  unwritten_.expect();
 }
 
 // All that is not free and not in flight: readers of older states look at what is not live any
@@ -126,7 +103,6 @@ void Space::settle(const alloc::Extent& extent) {
 void Space::begin_in_place(DeviceId device) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(!members_.usable(device));
-  in_place_.insert(device);
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
     const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
     for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
@@ -139,53 +115,30 @@ void Space::begin_in_place(DeviceId device) {
       }
     }
   }
-  note_written_elsewhere(device);
-  for (auto& [zone, moving] : moving_) {
-    if (moving.move.to.device == device && !moving.switched) moving.void_copy = true;
-    // Should the zone go back to its slab there.
-    if (moving.move.from.device == device) moving.missing_before = zones_.used_runs(zone);
-  }
-}
-
-void Space::note_written_elsewhere(DeviceId device) {
-  for (const alloc::ZoneId zone : zones_.zone_ids()) {
-    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
-    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-      if (slots[slot].device != device) continue;
-      for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) {
-        written_elsewhere_[{zone, run.unit}] |= std::uint64_t{1} << slot;
-      }
-    }
-  }
+  unwritten_.begin_in_place(device);
+  moves_.begin_in_place(device, zones_);
 }
 
 bool Space::is_in_place(DeviceId device) const {
   const io::Lock lock(mutex_);
-  return in_place_.contains(device);
+  return unwritten_.is_in_place(device);
 }
 
 void Space::finish_in_place(DeviceId device) {
   const io::Lock lock(mutex_);
-  in_place_.erase(device);
+  unwritten_.end_in_place(device);
 }
 
 void Space::abandon_in_place(DeviceId device) {
   const io::Lock lock(mutex_);
-  if (in_place_.erase(device) > 0) note_written_elsewhere(device);
+  if (unwritten_.end_in_place(device)) unwritten_.note_elsewhere(device);
 }
 
 void Space::note_in_place(LogRecord& record) const {
   const io::Lock lock(mutex_);
-  if (written_elsewhere_.empty()) return;
   for (StripeProof& stripe : record.allocated) {
-    const auto found = written_elsewhere_.find({stripe.where.zone, stripe.where.unit});
-    if (found != written_elsewhere_.end()) stripe.unwritten |= found->second;
+    stripe.unwritten |= unwritten_.slots_elsewhere(stripe.where);
   }
-}
-
-void Space::abandon_settled(const alloc::Extent& extent) {
-  settle(extent);
-  zones_.abandon(extent);
 }
 
 void Space::lack_everything(DeviceId device) {
@@ -250,8 +203,7 @@ Status Space::complete_headers(DeviceId device) {
 
 Space::Filled Space::filled(DeviceId device) const {
   const io::Lock lock(mutex_);
-  const auto found = filled_.find(device);
-  return found == filled_.end() ? Filled() : found->second;
+  return unwritten_.filled(device);
 }
 
 }  // namespace hexad::core

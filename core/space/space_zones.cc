@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "alloc/failure_domains.h"
 #include "alloc/slab_header.h"
 #include "base/aligned_buffer.h"
 #include "base/assert.h"
@@ -13,34 +12,9 @@
 
 namespace hexad::core {
 
-// What a zone from the index or the log says, before any offset is computed from it: slabs that the
-// devices have and no other zone does, all of the one length. A device that is not in the table is
-// let pass: its cells are missing.
-Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
-                         std::uint32_t units) const {
-  if (units != slab_units()) {
-    return Error{ErrorCode::kCorruption,
-                 "zone " + std::to_string(zone) + ": slabs of " + std::to_string(units) +
-                     " units, those of the devices have " + std::to_string(slab_units()),
-                 "Run hexad fsck POOL."};
-  }
-  for (const alloc::ZoneSlot& slot : slots) {
-    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-      if (members_.at(i).id != slot.device || members_.is_removed(i)) continue;
-      if (slot.slab >= slab_taken_[i].size() || slab_taken_[i][slot.slab]) {
-        return Error{ErrorCode::kCorruption,
-                     "zone " + std::to_string(zone) + ": " + alloc::to_string(slot) +
-                         " does not exist or belongs to another zone",
-                     "Run hexad fsck POOL."};
-      }
-    }
-  }
-  return {};
-}
-
 Status Space::load_zone(const alloc::ZoneImage& image) {
   const io::Lock lock(mutex_);
-  const bool known = known_.contains(image.zone);
+  const bool known = slabs_.is_known(image.zone);
   if (known) {
     if (*zones_.slots(image.zone) != image.slots || zones_.zone_units(image.zone) != image.units) {
       return Error{ErrorCode::kCorruption,
@@ -49,33 +23,32 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
                    "Run hexad fsck POOL."};
     }
     HEXAD_TRY(zones_.remove_zone(image.zone));
-    give_back_slabs(image.slots);
-    known_.erase(image.zone);
+    slabs_.give(image.slots);
+    slabs_.forget(image.zone);
   }
-  HEXAD_TRY(check_zone(image.zone, image.slots, image.units));
+  const ZoneCreation creation{image.zone, image.units, image.slots};
+  HEXAD_TRY(slabs_.check(creation));
   HEXAD_TRY(zones_.load_zone(image));
-  if (LackingSlots lacking = lacking_in(image); !lacking.empty()) {
-    lacking_[image.zone] = std::move(lacking);
-  }
-  if (known) known_.insert(image.zone);
-  take_slabs(image.slots);
-  next_zone_ = std::max<alloc::ZoneId>(next_zone_, image.zone + 1);
+  images_.load(image.zone, lacking_in(image));
+  if (known) slabs_.know(image.zone);
+  slabs_.add(creation);
   return {};
 }
 
 Status Space::know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                         std::uint32_t units) {
   const io::Lock lock(mutex_);
-  if (known_.contains(zone) && *zones_.slots(zone) == slots && zones_.zone_units(zone) == units) {
+  if (slabs_.is_known(zone) && *zones_.slots(zone) == slots && zones_.zone_units(zone) == units) {
     return {};
   }
-  HEXAD_TRY(check_zone(zone, slots, units));
-  const Status added = add_checked({zone, units, slots});
+  const ZoneCreation creation{zone, units, slots};
+  HEXAD_TRY(slabs_.check(creation));
+  const Status added = add_checked(creation);
   if (!added.ok()) {
     return Error{ErrorCode::kCorruption, "the manifest: " + added.error().message,
                  "Run hexad fsck POOL."};
   }
-  known_.insert(zone);
+  slabs_.know(zone);
   return {};
 }
 
@@ -89,13 +62,12 @@ void Space::open_zone(alloc::ZoneId zone) {
   const io::Lock lock(mutex_);
   const Status opened = zones_.open_zone(zone);
   HEXAD_ASSERT(opened.ok());
-  under_way_.erase(zone);
+  slabs_.end_preparing(zone);
 }
 
 Status Space::add_checked(const ZoneCreation& creation) {
   HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
-  take_slabs(creation.slots);
-  next_zone_ = std::max<alloc::ZoneId>(next_zone_, creation.zone + 1);
+  slabs_.add(creation);
   return {};
 }
 
@@ -103,7 +75,7 @@ Status Space::replay_zones(const LogRecord& record) {
   const io::Lock lock(mutex_);
   for (const ZoneCreation& creation : record.zones) {
     if (zones_.slots(creation.zone) != nullptr) continue;
-    HEXAD_TRY(check_zone(creation.zone, creation.slots, creation.units));
+    HEXAD_TRY(slabs_.check(creation));
     HEXAD_TRY(add_checked(creation));
   }
   return {};
@@ -112,74 +84,18 @@ Status Space::replay_zones(const LogRecord& record) {
 Status Space::drop_zones(const LogRecord& record) {
   const io::Lock lock(mutex_);
   for (const ZoneCreation& creation : record.zones) {
-    if (zones_.slots(creation.zone) == nullptr || known_.contains(creation.zone)) continue;
+    if (zones_.slots(creation.zone) == nullptr || slabs_.is_known(creation.zone)) continue;
     HEXAD_TRY(zones_.remove_zone(creation.zone));
-    give_back_slabs(creation.slots);
+    slabs_.give(creation.slots);
   }
   return {};
 }
 
-// Usable devices that are not to go; only where they are too few also those that have left, whose
-// cells then count as missing: a degraded store goes on taking data.
-std::vector<alloc::DeviceSpace> Space::free_slabs() const {
-  std::vector<alloc::DeviceSpace> live;
-  std::vector<alloc::DeviceSpace> left;
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    alloc::DeviceSpace space;
-    space.device = members_.at(i).id;
-    space.domain = members_.at(i).domain;
-    if (members_.is_removed(i) || members_.is_draining(space.device)) continue;
-    for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
-      if (!slab_taken_[i][slab]) space.free_slabs.push_back(slab);
-    }
-    if (space.free_slabs.empty()) continue;
-    (members_.usable(space.device) ? live : left).push_back(std::move(space));
-  }
-  alloc::MostCells cells(members_.domain_cells());
-  for (const alloc::DeviceSpace& space : live) cells.add(space.domain);
-  for (alloc::DeviceSpace& space : left) {
-    const std::uint32_t before = cells.count();
-    if (before >= shape_.cells()) break;
-    cells.add(space.domain);
-    // Where its domain has enough that are in use a zone has no need of it.
-    if (cells.count() > before) live.push_back(std::move(space));
-  }
-  return live;
-}
-
-void Space::take_slabs(const std::vector<alloc::ZoneSlot>& slots) {
-  mark_slabs(slots, Slab::kTaken);
-}
-
-void Space::give_back_slabs(const std::vector<alloc::ZoneSlot>& slots) {
-  slabs_exhausted_ = false;
-  mark_slabs(slots, Slab::kFree);
-}
-
-void Space::mark_slabs(const std::vector<alloc::ZoneSlot>& slots, Slab as) {
-  for (const alloc::ZoneSlot& slot : slots) {
-    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-      if (members_.at(i).id == slot.device && !members_.is_removed(i) &&
-          slot.slab < slab_taken_[i].size()) {
-        slab_taken_[i][slot.slab] = as == Slab::kTaken;
-      }
-    }
-  }
-}
-
 Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed) {
   ZoneCreation creation;
-  creation.units = slab_units();
   {
     const io::Lock lock(mutex_);
-    creation.zone = next_zone_;
-    Result<std::vector<alloc::ZoneSlot>> slots =
-        alloc::plan_zone(free_slabs(), zone_needs(), next_zone_);
-    slabs_exhausted_ = !slots.ok();
-    if (!slots.ok()) return slots.error();
-    creation.slots = std::move(slots).value();
-    take_slabs(creation.slots);
-    under_way_.insert(next_zone_++);
+    HEXAD_TRY_ASSIGN(creation, slabs_.prepare());
   }
   std::set<DeviceId> late;
   Status status = reserve_slabs(creation);
@@ -196,17 +112,21 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
 
 void Space::release_zone(const ZoneCreation& creation) {
   const io::Lock lock(mutex_);
-  under_way_.erase(creation.zone);
-  if (keeps_back()) {
-    zones_kept_back_.push_back(creation);
+  slabs_.end_preparing(creation.zone);
+  release_slabs(creation.slots);
+}
+
+void Space::release_slabs(const std::vector<alloc::ZoneSlot>& slabs) {
+  if (kept_back_.keeps()) {
+    kept_back_.keep(slabs);
   } else {
-    give_back_slabs(creation.slots);
+    slabs_.give(slabs);
   }
 }
 
 bool Space::zone_under_way() {
   const io::Lock lock(mutex_);
-  return !under_way_.empty();
+  return slabs_.any_under_way();
 }
 
 // A device that fails here fails again where it matters.
@@ -315,7 +235,7 @@ bool Space::wants_zone() {
   {
     const io::Lock lock(mutex_);
     const bool enough = zones_.counters().free >= zones_.reserve_units() + slab_units() / 2;
-    if (slabs_exhausted_ || enough) return false;
+    if (slabs_.exhausted() || enough) return false;
   }
   // Ahead of need, none is made of slabs that a device is to be emptied onto.
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -327,51 +247,23 @@ bool Space::wants_zone() {
 
 std::uint32_t Space::slabs_needed(DeviceId device) const {
   const io::Lock lock(mutex_);
-  std::uint32_t needed = 0;
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    if (members_.at(i).id != device || members_.is_removed(i)) continue;
-    for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
-      if (slab_taken_[i][slab]) needed = slab + 1;
-    }
-  }
-  return needed;
+  return slabs_.needed(device);
 }
 
 Status Space::set_slabs(DeviceId device, std::uint32_t count) {
   const io::Lock lock(mutex_);
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    if (members_.at(i).id != device || members_.is_removed(i)) continue;
-    std::vector<bool>& taken = slab_taken_[i];
-    for (std::uint32_t slab = count; slab < taken.size(); ++slab) {
-      if (!taken[slab]) continue;
-      return Error{ErrorCode::kNoSpace,
-                   "slab " + std::to_string(slab) + " of device " + std::to_string(device) +
-                       " is in use, and there are to be " + std::to_string(count),
-                   ""};
-    }
-    taken.resize(count, false);
-  }
-  slabs_exhausted_ = false;
-  return {};
+  return slabs_.resize(device, count);
 }
 
 bool Space::slabs_left() {
   const io::Lock lock(mutex_);
-  return alloc::plan_zone(free_slabs(), zone_needs(), next_zone_).ok();
+  return slabs_.could_prepare();
 }
 
 Space::Slabs Space::slabs(DeviceId device) const {
   const io::Lock lock(mutex_);
-  Slabs slabs;
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    if (members_.at(i).id != device || members_.is_removed(i)) continue;
-    const std::vector<bool>& taken = slab_taken_[i];
-    slabs.total = static_cast<std::uint32_t>(taken.size());
-    slabs.used = static_cast<std::uint32_t>(std::count(taken.begin(), taken.end(), true));
-  }
-  for (const RetiredSlab& slab : retired_) {
-    if (slabs.used > 0 && slab.place.device == device) --slabs.used;
-  }
+  Slabs slabs{slabs_.total(device), slabs_.taken(device)};
+  slabs.used -= std::min(slabs.used, moves_.retired_on(device));
   return slabs;
 }
 

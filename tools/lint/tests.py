@@ -43,7 +43,6 @@ WITHOUT = {
     "core/space/stripe_map.h": "an interface; core/space/space.h implements it",
     "core/clean/clean_parts.h": "nothing but members",
     "core/clean/slab_mover.h": "slab_moves_test.cc (tests/core/faults), hard_life_test.cc",
-    "core/space/slab_moving.h": "space_moves_test.cc",
     "core/clean/cleaner.h": "cleaning_test.cc, cleaning_crash_test.cc, full_store_test.cc",
     "core/clean/compactor.h": "compaction_test.cc, cleaning_crash_test.cc",
     "core/check/torn_cells.h": "recovery_test.cc, recovery_rules_test.cc (tests/core/faults)",
