@@ -10,7 +10,6 @@ namespace hexad::core {
 namespace {
 
 constexpr std::size_t kMostSettled = 1024;  // keys
-constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
 constexpr std::size_t kWarmedAtOnce = 64;   // keys looked up for one lock, or read together
 constexpr std::size_t kThawedAtOnce = 256;  // keys that unfreeze() moves for one lock
 
@@ -317,11 +316,11 @@ Result<MetaView::Cursor> MetaView::cursor_over(std::string_view prefix) {
 MetaView::Cursor::Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index)
     : view_(view),
       range_(std::move(range)),
-      active_(view.active_->iterate(view.lsn_)),
-      index_(std::move(index)),
-      erasures_(view.metadata_.erase_generation_) {
-  if (view.frozen_ != nullptr) frozen_ = view.frozen_->iterate(view.lsn_);
-}
+      tables_(
+          view.active_->iterate(view.lsn_),
+          view.frozen_ == nullptr ? std::nullopt : std::optional(view.frozen_->iterate(view.lsn_)),
+          view.metadata_.erase_generation_),
+      index_(std::move(index)) {}
 
 bool MetaView::Cursor::inside(std::string_view key) const {
   return forward_ ? !range_.end.has_value() || key < *range_.end : key >= range_.first;
@@ -331,16 +330,10 @@ void MetaView::Cursor::begin(std::string_view from) {
   from_.assign(from);  // first: it may be a view of the key that the cursor stands on
   ready_ = {};
   at_ = 0;
-  passed_.reset();
-  placed_ = false;
-  young_.clear();
-  young_at_ = 0;
-  young_ahead_ = 0;
-  young_ends_ = false;
-  old_.clear();
-  old_at_ = 0;
-  old_ahead_ = 0;
-  old_ends_ = true;
+  tables_.begin();
+  young_.restart();
+  old_.restart();
+  old_.end();
   ++moves_.seeks;
 }
 
@@ -361,9 +354,11 @@ Status MetaView::Cursor::seek_before(std::string_view key) {
 // The first entry alone: many a walk ends there.
 Status MetaView::Cursor::begin_index(Status sought) {
   HEXAD_TRY(std::move(sought));
-  old_ends_ = !index_->valid();
-  if (!old_ends_) old_.push_back({index_->key(), index_->value()});
-  keep_inside();
+  if (index_->valid()) {
+    old_.restart();
+    old_.start_with({index_->key(), index_->value()});
+    old_.keep(insides());
+  }
   return fill();
 }
 
@@ -385,11 +380,10 @@ Status MetaView::Cursor::fill() {
                        " keys that were deleted since the last checkpoint",
                    "Write a checkpoint first."};
     }
-    if (young_at_ == young_.size() && !young_ends_) load_young();
-    if (old_at_ == old_.size() && !old_ends_) HEXAD_TRY(load_old());
-    if (young_at_ == young_.size()) {
-      ready_ = std::span<const kv::KeyValue>(old_).subspan(old_at_);
-      old_at_ = old_.size();
+    if (young_.wants_more()) load_young();
+    if (old_.wants_more()) HEXAD_TRY(load_old());
+    if (young_.empty()) {
+      ready_ = old_.take_rest();
       moves_.steps += ready_.empty() ? 0 : 1;
       return {};
     }
@@ -403,15 +397,16 @@ Status MetaView::Cursor::fill() {
 // Takes the nearest key of the memtables and of the index, the memtables winning, until either has
 // to be read on. Ends before a tombstone if it can: those that the walk has passed are counted.
 void MetaView::Cursor::merge() {
-  for (; young_at_ < young_.size(); ++young_at_) {
-    const kv::Memtable::Seen& young = young_[young_at_];
+  for (; !young_.empty(); young_.pop()) {
+    const kv::Memtable::Seen& young = young_.front();
     int index_order = 1;
-    while (old_at_ < old_.size()) {
-      index_order = order(old_[old_at_].key, young.key);
+    while (!old_.empty()) {
+      index_order = order_of(way(), old_.front().key, young.key);
       if (index_order >= 0) break;
-      merged_.push_back(old_[old_at_++]);
+      merged_.push_back(old_.front());
+      old_.pop();
     }
-    if (old_at_ == old_.size() && !old_ends_) return;
+    if (old_.wants_more()) return;
     if (young.value.has_value()) {
       merged_.push_back({young.key, *young.value});
     } else {
@@ -419,97 +414,42 @@ void MetaView::Cursor::merge() {
       ++moves_.steps;
       ++moves_.deleted;
     }
-    passed_ = young.key;
-    if (old_at_ < old_.size() && index_order == 0) ++old_at_;  // hidden
+    tables_.pass(young.key);
+    if (!old_.empty() && index_order == 0) old_.pop();  // hidden
   }
 }
 
-// Reads ahead in the index: twice as much each time, so that what a short walk does not want is
-// not read.
 Status MetaView::Cursor::load_old() {
-  old_ahead_ = std::clamp<std::size_t>(2 * old_ahead_, 1, kMostAhead);
-  old_.resize(old_ahead_);
-  old_at_ = 0;
-  Result<std::size_t> found = index_->advance(way(), old_);
-  old_.resize(found.ok() ? *found : 0);
-  old_ends_ = old_.empty();
-  keep_inside();
+  std::vector<kv::KeyValue>& entries = old_.refill(1);
+  entries.resize(old_.most());
+  Result<std::size_t> found = index_->advance(way(), entries);
+  entries.resize(found.ok() ? *found : 0);
+  if (entries.empty()) old_.end();
+  old_.keep(insides());
   return found.status();
 }
 
-// Of what was read of the index, what lies in the range.
-void MetaView::Cursor::keep_inside() {
-  if (old_.empty() || inside(old_.back().key)) return;
-  old_.erase(first_outside(old_), old_.end());
-  old_ends_ = true;
-}
-
-// Reads ahead in the memtables, for one lock: more each time, so that the first key comes soon.
+// For one lock; some at once, so that the first key comes soon.
 void MetaView::Cursor::load_young() {
   constexpr std::size_t kFirst = 4;
-  young_ahead_ = std::clamp(2 * young_ahead_, kFirst, kMostAhead);
-  young_.clear();
-  young_at_ = 0;
+  std::vector<kv::Memtable::Seen>& keys = young_.refill(kFirst);
+  keys.clear();
   const io::Lock lock(view_.metadata_.mutex_);
-  if (!placed_ || generation_ != erasures_) place_iterators();
-  if (kv::Memtable::Iterator* const only = only_one()) {
-    young_.resize(young_ahead_);
-    young_.resize(only->take(way(), young_));
-    if (inside(young_.back().key)) return;
-    young_.erase(first_outside(young_), young_.end());
-    young_ends_ = true;
+  tables_.place(way(), from_);
+  if (kv::Memtable::Iterator* const only = tables_.only_one()) {
+    keys.resize(young_.most());
+    keys.resize(only->take(way(), keys));
+    young_.keep(insides());
     return;
   }
-  while (young_.size() < young_ahead_) {
-    const kv::Memtable::Iterator* const nearest = nearest_young();
+  while (keys.size() < young_.most()) {
+    const kv::Memtable::Iterator* const nearest = tables_.nearest(way());
     if (nearest == nullptr || !inside(nearest->key())) {
-      young_ends_ = true;
+      young_.end();
       return;
     }
-    young_.push_back({nearest->key(), nearest->value()});
-    leave(young_.back().key);
-  }
-}
-
-void MetaView::Cursor::place_iterators() {
-  placed_ = true;
-  generation_ = erasures_;
-  const std::string_view from = passed_.value_or(from_);
-  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
-    if (it == nullptr) continue;
-    if (forward_) {
-      it->seek(from);
-    } else {
-      it->seek_before(from);
-    }
-  }
-  if (passed_.has_value()) leave(*passed_);
-}
-
-// The iterator that has more keys, where the other one has none.
-kv::Memtable::Iterator* MetaView::Cursor::only_one() {
-  const bool frozen = frozen_.has_value() && frozen_->valid();
-  if (active_.valid() == frozen) return nullptr;
-  return frozen ? &*frozen_ : &active_;
-}
-
-// The iterator with the nearest key, of two with the same key the newer; null at the end of both.
-const kv::Memtable::Iterator* MetaView::Cursor::nearest_young() const {
-  const kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
-  if (!frozen_.has_value() || !frozen_->valid()) return active;
-  if (active == nullptr || order(frozen_->key(), active->key()) < 0) return &*frozen_;
-  return active;
-}
-
-// Steps off the key, where the iterators stand on it.
-void MetaView::Cursor::leave(std::string_view key) {
-  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
-    if (it == nullptr || !it->valid() || it->key() != key) continue;
-    if (forward_) {
-      it->next();
-    } else {
-      it->prev();
-    }
+    keys.push_back({nearest->key(), nearest->value()});
+    tables_.leave(way(), keys.back().key);
   }
 }
 

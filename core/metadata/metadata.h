@@ -20,6 +20,8 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "core/cache/read_cache.h"
+#include "core/metadata/memtable_walk.h"
+#include "core/metadata/read_ahead.h"
 #include "core/record/record.h"
 #include "io/executor.h"
 #include "kv/index.h"
@@ -101,50 +103,25 @@ class MetaView {
     Status step_on();
     Status fill();
     void merge();
-    // Versions were dropped: what was read ahead may be one of them.
-    bool stale() const { return placed_ && generation_ != erasures_; }
+    bool stale() const { return tables_.stale(); }
     Status load_old();
-    void keep_inside();
     void load_young();
-    kv::Memtable::Iterator* only_one();
-    void place_iterators();
-    const kv::Memtable::Iterator* nearest_young() const;
-    void leave(std::string_view key);
-    // In the direction of travel: below zero if `a` comes first.
-    int order(std::string_view a, std::string_view b) const {
-      return forward_ ? a.compare(b) : b.compare(a);
-    }
-    // Of keys in the order of travel, where those begin that are not inside.
-    template <typename List>
-    auto first_outside(List& keys) const {
-      return std::partition_point(keys.begin(), keys.end(),
-                                  [this](const auto& entry) { return inside(entry.key); });
+    auto insides() const {
+      return [this](std::string_view key) { return inside(key); };
     }
     kv::Way way() const { return forward_ ? kv::Way::kForward : kv::Way::kBackward; }
     bool inside(std::string_view key) const;
 
     MetaView& view_;
     KeyRange range_;
-    kv::Memtable::Iterator active_;
-    std::optional<kv::Memtable::Iterator> frozen_;
+    MemtableWalk tables_;
     std::unique_ptr<kv::IndexCursor> index_;
-    const std::atomic<std::uint64_t>& erasures_;  // Metadata::erase_generation_
-    std::uint64_t generation_ = 0;                // of that, when the iterators were set
     bool forward_ = true;
-    bool placed_ = false;                     // the iterators have been set since the last seek
-    std::string from_;                        // where the last seek began
-    std::optional<std::string_view> passed_;  // the last key of the memtables since that was left
-    // The next keys of the memtables, read ahead. These keep the bytes for as long as the view has
-    // them.
-    std::vector<kv::Memtable::Seen> young_;
-    std::size_t young_at_ = 0;
-    std::size_t young_ahead_ = 0;  // how many were asked for
-    bool young_ends_ = false;      // the range has no more behind them
-    // The next entries of the index, likewise. It stands on the last one, or behind the range.
-    std::vector<kv::KeyValue> old_;
-    std::size_t old_at_ = 0;
-    std::size_t old_ahead_ = 0;
-    bool old_ends_ = false;
+    std::string from_;  // where the last seek began
+    // The next keys of the memtables. These keep the bytes for as long as the view has them.
+    ReadAhead<kv::Memtable::Seen> young_;
+    // The next entries of the index. It stands on the last one, or behind the range.
+    ReadAhead<kv::KeyValue> old_;
     // The next keys that exist, of the two lists; of old_ itself where the memtables have no more.
     std::vector<kv::KeyValue> merged_;
     std::span<const kv::KeyValue> ready_;
