@@ -27,33 +27,29 @@ RunMerger::~RunMerger() { RunMerger::stop(); }
 
 bool RunMerger::busy() {
   const io::Lock lock(mutex_);
-  return state_ != State::kIdle;
+  return !merge_.idle();
 }
 
 bool RunMerger::finished() {
   const io::Lock lock(mutex_);
-  return state_ == State::kFinished;
+  return merge_.finished();
 }
 
 std::vector<std::uint64_t> RunMerger::inputs() {
   const io::Lock lock(mutex_);
-  return state_ == State::kIdle ? std::vector<std::uint64_t>() : inputs_;
+  return merge_.inputs();
 }
 
 std::uint64_t RunMerger::units_to_come() {
   const io::Lock lock(mutex_);
-  return under_way() ? units_ : 0;
+  return merge_.units_to_come();
 }
 
 void RunMerger::start(RunMerge plan) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(state_ == State::kIdle);
+  HEXAD_ASSERT(merge_.idle());
   if (stopping_) return;
-  inputs_.clear();
-  for (const ManifestRun& run : plan.inputs) inputs_.push_back(run.id);
-  units_ = units_of(plan.inputs);
-  plan_ = std::move(plan);
-  state_ = State::kWanted;
+  merge_.want(std::move(plan));
   hurry_ = false;
   changed_.notify_all();
 }
@@ -62,7 +58,7 @@ void RunMerger::finish() {
   io::Lock lock(mutex_);
   hurry_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) { return !under_way(); });
+  changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) { return !merge_.under_way(); });
 }
 
 void RunMerger::forget_failed() {
@@ -74,10 +70,8 @@ bool RunMerger::install(RunDraft& draft) {
   io::Lock lock(mutex_);
   draft.failed.merge(failed_);
   failed_.clear();
-  if (state_ != State::kFinished) return false;
-  MergedRun merged = std::move(*merged_);
-  merged_.reset();
-  state_ = State::kIdle;
+  if (!merge_.finished()) return false;
+  MergedRun merged = merge_.take();
   lock.unlock();
   if (runs_.install(draft, merged)) return true;
   runs_.drop(merged);  // somebody has merged them otherwise
@@ -87,22 +81,20 @@ bool RunMerger::install(RunDraft& draft) {
 bool RunMerger::give_up() {
   const io::NoUnwinding none("a merge");
   io::Lock lock(mutex_);
-  const bool any = state_ != State::kIdle;
+  const bool any = !merge_.idle();
   // Asked at each change: somebody may start another one, and others may give up this one, too.
   const auto ended = [this]() HEXAD_REQUIRES(mutex_) {
     // One that no step has begun has cost nothing.
-    if (state_ == State::kWanted) state_ = State::kIdle;
-    unwanted_ = state_ == State::kRunning;
+    if (merge_.wanted()) merge_.end();
+    unwanted_ = merge_.running();
     return !unwanted_;
   };
   ended();
   changed_.notify_all();
   changed_.wait(lock, ended);
   // It may have ended before it heard of it.
-  if (state_ != State::kFinished) return any;
-  const MergedRun merged = std::move(*merged_);
-  merged_.reset();
-  state_ = State::kIdle;
+  if (!merge_.finished()) return any;
+  const MergedRun merged = merge_.take();
   lock.unlock();
   runs_.drop(merged);
   return true;
@@ -134,14 +126,13 @@ Status RunMerger::go_on() {
 
 std::optional<io::Nanos> RunMerger::due() {
   const io::Lock lock(mutex_);
-  return state_ == State::kWanted ? std::optional<io::Nanos>(0) : std::nullopt;
+  return merge_.wanted() ? std::optional<io::Nanos>(0) : std::nullopt;
 }
 
 Result<bool> RunMerger::step() {
   io::Lock lock(mutex_);
-  if (state_ != State::kWanted) return false;
-  state_ = State::kRunning;
-  const RunMerge plan = std::exchange(plan_, {});
+  if (!merge_.wanted()) return false;
+  const RunMerge plan = merge_.begin();
   pace_.begin();
   lock.unlock();
   std::set<DeviceId> failed;
@@ -151,15 +142,14 @@ Result<bool> RunMerger::step() {
   const bool unwanted = std::exchange(unwanted_, false) || stopping_;
   const Status outcome = merged.status();
   if (merged.ok() && !unwanted) {
-    merged_ = std::move(merged).value();
-    state_ = State::kFinished;
+    merge_.finish(std::move(merged).value());
   } else {
     if (merged.ok()) {
       lock.unlock();
       runs_.drop(*merged);
       lock.lock();
     }
-    state_ = State::kIdle;
+    merge_.end();
   }
   changed_.notify_all();
   if (unwanted) return false;

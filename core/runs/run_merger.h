@@ -26,6 +26,7 @@
 #include "core/blob/blob_prepare.h"
 #include "core/job/job.h"
 #include "core/job/pace.h"
+#include "core/runs/merge_state.h"
 #include "core/runs/run_catalogue.h"
 #include "io/executor.h"
 
@@ -76,12 +77,7 @@ class RunMerger : public Job {
   Result<bool> step() override;
 
  private:
-  enum class State : std::uint8_t { kIdle, kWanted, kRunning, kFinished };
-
   Status go_on();
-  bool under_way() const HEXAD_REQUIRES(mutex_) {
-    return state_ == State::kWanted || state_ == State::kRunning;
-  }
 
   io::Executor& executor_;
   const RunCatalogue& runs_;
@@ -91,16 +87,12 @@ class RunMerger : public Job {
 
   io::Mutex mutex_;  // all below
   io::CondVar changed_;
-  State state_ HEXAD_GUARDED_BY(mutex_) = State::kIdle;
+  MergeState merge_ HEXAD_GUARDED_BY(mutex_);
   bool hurry_ HEXAD_GUARDED_BY(mutex_) = false;     // until the one under way ends
   bool unwanted_ HEXAD_GUARDED_BY(mutex_) = false;  // the one under way
   bool stopping_ HEXAD_GUARDED_BY(mutex_) = false;
   HalfPace pace_ HEXAD_GUARDED_BY(mutex_);
-  RunMerge plan_ HEXAD_GUARDED_BY(mutex_);                      // kWanted
-  std::vector<std::uint64_t> inputs_ HEXAD_GUARDED_BY(mutex_);  // but for kIdle
-  std::uint64_t units_ HEXAD_GUARDED_BY(mutex_) = 0;  // kWanted and kRunning: those of the inputs
-  std::optional<MergedRun> merged_ HEXAD_GUARDED_BY(mutex_);  // kFinished
-  std::set<DeviceId> failed_ HEXAD_GUARDED_BY(mutex_);        // devices, since the last install()
+  std::set<DeviceId> failed_ HEXAD_GUARDED_BY(mutex_);  // devices, since the last install()
 };
 
 }  // namespace hexad::core
