@@ -43,8 +43,6 @@ constexpr int kMostLooks = 64;
 // Lists that one record changes, bytes of their values.
 constexpr std::uint64_t kMostListBytes = 256 << 10;
 constexpr std::size_t kMostBlobs = 512;
-constexpr std::size_t kMostLeftAlone = 1 << 16;
-constexpr io::Nanos kBetweenTries = 10'000'000'000;  // CL8
 // Of what is kept for moves, what the runs that a step looks at have together.
 constexpr std::uint64_t kMostRuns = 4;
 
@@ -161,10 +159,7 @@ Cleaner::Choice Cleaner::look(const Try& one) {
   choice.rules.now = parts_.newest();
   choice.rules.most_live = one.most_live;
   for (const Space::PackUse& pack : parts_.space.pack_uses()) {
-    const StripeName name{pack.stripe.zone, pack.stripe.unit};
-    const auto alone = left_alone_.find(name);
-    if (alone != left_alone_.end() && alone->second.live == pack.live) continue;
-    if (no_room_.contains(name)) continue;
+    if (left_.is_left(pack.stripe, pack.live)) continue;
     choice.candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
   }
   return choice;
@@ -204,20 +199,13 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, const Try& one, Choice& choice)
 }
 
 void Cleaner::maybe_try_again(For whom) {
-  const std::uint64_t healed = parts_.counters.since_open(CounterId::kCellsHealed);
+  LeftVictims::Reasons reasons;
+  reasons.healed = parts_.counters.since_open(CounterId::kCellsHealed);
   const std::uint64_t last_rest = rested_at_.load(std::memory_order_acquire);
-  const bool rested = whom == For::kAtRest && wants_rest() && last_rest != rest_tried_;
-  const bool asked = look_again_.exchange(false, std::memory_order_acq_rel);
-  const bool wanted = rested || whom == For::kCommit || healed != healed_;
-  const io::Nanos now = parts_.executor.clock().now();
-  const bool waited = !tried_.has_value() || now - *tried_ >= kBetweenTries;
-  if (!asked && !(wanted && waited)) return;
-  tried_ = now;
-  healed_ = healed;
-  if (rested) rest_tried_ = last_rest;
-  std::erase_if(left_alone_, [](const auto& stripe) {
-    return stripe.second.why == CounterId::kCleanUnreadable;
-  });
+  if (whom == For::kAtRest && wants_rest()) reasons.rested = last_rest;
+  reasons.asked = look_again_.exchange(false, std::memory_order_acq_rel);
+  reasons.commit = whom == For::kCommit;
+  if (!left_.try_again(reasons, parts_.executor.clock().now())) return;
   compactor_.try_again();
 }
 
@@ -318,7 +306,7 @@ Result<bool> Cleaner::compact(For whom, const Bounds& bounds) {
 }
 
 Result<bool> Cleaner::move(For whom) {
-  no_room_.clear();
+  left_.begin_step();
   const std::vector<Try> tries = tries_for(whom);
   Choice choice = look(tries.front());
   bool waited = false;
@@ -378,7 +366,7 @@ Result<bool> Cleaner::move(For whom) {
     }
     choice = look(tries[at]);  // without those that are left alone now
   }
-  return no_room_.empty();
+  return !left_.any_without_room();
 }
 
 std::uint64_t Cleaner::most_list_bytes() const {
@@ -386,8 +374,7 @@ std::uint64_t Cleaner::most_list_bytes() const {
 }
 
 void Cleaner::leave_alone(const CleanCandidate& victim, CounterId why) {
-  if (left_alone_.size() >= kMostLeftAlone) left_alone_.clear();
-  left_alone_[{victim.stripe.zone, victim.stripe.unit}] = {victim.live, why};
+  left_.leave(victim.stripe, victim.live, why);
   parts_.counters.add(why);
 }
 
@@ -423,7 +410,7 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const Choice& choic
       std::vector<PackPlan> longer = lay_out_moved(as_blobs(moves), choice.runs, parts_.shape);
       if (longer.empty()) {
         moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(before), moves.end());
-        if (before == 0) no_room_.insert({victim.stripe.zone, victim.stripe.unit});
+        if (before == 0) left_.lack_room(victim.stripe);
         part_of_one = false;
         break;
       }
@@ -445,7 +432,7 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const Choice& choic
                            [](const CleanCandidate& a, const CleanCandidate& b) {
                              return a.live * b.stripe.units < b.live * a.stripe.units;
                            });
-      no_room_.insert({fullest->stripe.zone, fullest->stripe.unit});
+      left_.lack_room(fullest->stripe);
       return Moved::kNothing;
     }
     // Their blobs do not lie closer together than they do now.

@@ -39,7 +39,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -56,6 +55,7 @@
 #include "core/clean/clean_plan.h"
 #include "core/clean/compactor.h"
 #include "core/clean/fragmented_lists.h"
+#include "core/clean/left_victims.h"
 #include "core/clean/moved_extents.h"
 #include "core/clean/moved_stripes.h"
 #include "core/clean/owned_extents.h"
@@ -168,20 +168,8 @@ class Cleaner {
   FragmentedLists lone_;  // that show blobs which leave much of their stripes empty
   Compactor compactor_;
   io::Mutex mutex_;  // through a step
-  using StripeName = std::pair<alloc::ZoneId, std::uint32_t>;
-  // Stripes that were of no use, with what was alive in them then, and why.
-  struct LeftAlone {
-    std::uint64_t live = 0;
-    CounterId why = CounterId::kCleanNoGain;
-  };
-  std::map<StripeName, LeftAlone> left_alone_ HEXAD_GUARDED_BY(mutex_);
-  // Cells, when what could not be read was tried again last.
-  std::uint64_t healed_ HEXAD_GUARDED_BY(mutex_) = 0;
-  std::uint64_t rest_tried_ HEXAD_GUARDED_BY(mutex_) = ~std::uint64_t{
-      0};  // rested_at_, when a store at rest did so last
-  std::optional<io::Nanos> tried_ HEXAD_GUARDED_BY(mutex_);  // when that was
-  std::set<StripeName> no_room_ HEXAD_GUARDED_BY(mutex_);  // in this step, for lack of longer runs
-  bool under_way_ HEXAD_GUARDED_BY(mutex_) = false;        // much was dead, and is being cleaned
+  LeftVictims left_ HEXAD_GUARDED_BY(mutex_);
+  bool under_way_ HEXAD_GUARDED_BY(mutex_) = false;  // much was dead, and is being cleaned
   // Something has been moved since the last release.
   bool unreleased_ HEXAD_GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> moved_{0};       // steps that moved something
