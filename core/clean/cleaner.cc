@@ -100,27 +100,13 @@ bool Cleaner::is_whole() const {
 }
 
 bool Cleaner::wants_look() {
-  const std::uint64_t looked = looked_at_.load(std::memory_order_acquire);
-  if (looked == 0) return true;
-  const std::uint64_t died = deaths() + 1 - looked;
-  const std::uint64_t stripe = longest_stripe_bytes(parts_.shape);
-  if (died >= 2 * stripe) return true;
-  // That looks at all slabs: not after every commit.
-  const std::uint64_t next = next_check_.load(std::memory_order_relaxed);
-  if (died < next) return false;
-  next_check_.store(died + stripe / 8, std::memory_order_relaxed);
-  return is_low();
+  return looks_.due(deaths(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
 }
 
-void Cleaner::look_again() {
-  look_again_.store(true, std::memory_order_release);
-  looked_at_.store(0, std::memory_order_release);
-  rested_at_.store(0, std::memory_order_release);
-}
+void Cleaner::look_again() { looks_.ask_again(); }
 
 bool Cleaner::wants_rest() const {
-  const std::uint64_t died = deaths() - rested_at_.load(std::memory_order_acquire);
-  return died >= longest_stripe_bytes(parts_.shape) / 4;
+  return looks_.rest_due(deaths(), longest_stripe_bytes(parts_.shape));
 }
 
 std::uint64_t Cleaner::used_bytes() const {
@@ -144,7 +130,7 @@ std::vector<Cleaner::Try> Cleaner::tries_for(For whom) const {
             {Into::kSeveral, kLiveForCommit},
             {Into::kOneStripe, kLiveForCommit}};
   }
-  const bool low = was_low_.load(std::memory_order_relaxed);
+  const bool low = looks_.was_low();
   return {{Into::kOneStripe, low ? kLiveWhenLow : kLiveAtLeisure}};
 }
 
@@ -201,25 +187,23 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, const Try& one, Choice& choice)
 void Cleaner::maybe_try_again(For whom) {
   LeftVictims::Reasons reasons;
   reasons.healed = parts_.counters.since_open(CounterId::kCellsHealed);
-  const std::uint64_t last_rest = rested_at_.load(std::memory_order_acquire);
+  const std::uint64_t last_rest = looks_.rested_at();
   if (whom == For::kAtRest && wants_rest()) reasons.rested = last_rest;
-  reasons.asked = look_again_.exchange(false, std::memory_order_acq_rel);
+  reasons.asked = looks_.take_asked();
   reasons.commit = whom == For::kCommit;
   if (!left_.try_again(reasons, parts_.executor.clock().now())) return;
   compactor_.try_again();
 }
 
 Result<bool> Cleaner::step_locked(For whom) {
-  looked_at_.store(deaths() + 1, std::memory_order_release);
-  next_check_.store(longest_stripe_bytes(parts_.shape) / 8, std::memory_order_relaxed);
-  was_low_.store(is_low(), std::memory_order_relaxed);
+  looks_.begin(deaths(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
   const std::uint64_t died = deaths();
   const auto work = [&]() HEXAD_REQUIRES(mutex_) -> Result<bool> {
     if (whom != For::kCommit && !is_whole()) return false;  // CL6
     maybe_try_again(whom);
     HEXAD_TRY_ASSIGN(const bool first, compact(whom, {kLiveAtLeisure, kLiveAtLeisure}));
     if (first) return true;
-    const bool full = whom == For::kCommit || was_low_;
+    const bool full = whom == For::kCommit || looks_.was_low();
     if (full && lone_.hidden() > 0) {
       // Three quarters of a stripe of its own: among pack stripes there are few so empty by now.
       HEXAD_TRY_ASSIGN(const bool lone, compact(whom, {kLiveAtLeisure, kLiveWhenLow}));
@@ -229,12 +213,12 @@ Result<bool> Cleaner::step_locked(For whom) {
     if (moved) return true;
     if (whom == For::kCommit) return compact(whom, {kLiveForCommit, kMostFilled});
     if (whom == For::kAtRest) return compact(whom, {kShownAtRest, kFilledAtRest});
-    return was_low_ ? compact(whom, {kLiveWhenLow, kLiveWhenLow}) : Result<bool>(false);
+    return looks_.was_low() ? compact(whom, {kLiveWhenLow, kLiveWhenLow}) : Result<bool>(false);
   };
   HEXAD_TRY_ASSIGN(const bool done, work());
   if (done) return true;
   under_way_ = false;
-  if (whom == For::kAtRest) rested_at_.store(died, std::memory_order_release);
+  if (whom == For::kAtRest) looks_.note_rest(died);
   // What was moved last comes back without another commit.
   if (whom != For::kCommit && std::exchange(unreleased_, false)) HEXAD_TRY(parts_.release());
   HEXAD_TRY(compactor_.problem());  // KL5
@@ -251,7 +235,7 @@ void Cleaner::note_lone(const YoungBlob& blob, std::uint32_t units) {
 // At leisure and at rest: so much is hidden that it is worth it.
 bool Cleaner::worth_compacting(For whom) {
   const std::uint64_t hidden = this->hidden();
-  if (whom == For::kCommit || was_low_) return true;
+  if (whom == For::kCommit || looks_.was_low()) return true;
   if (hidden == 0) return false;
   const std::uint64_t stripe = longest_stripe_bytes(parts_.shape);
   const std::uint64_t used = used_bytes();
@@ -261,7 +245,7 @@ bool Cleaner::worth_compacting(For whom) {
 
 Result<bool> Cleaner::compact(For whom, const Bounds& bounds) {
   // What is easily had comes before what is to be looked for.
-  const bool short_of_space = whom == For::kCommit || was_low_;
+  const bool short_of_space = whom == For::kCommit || looks_.was_low();
   const bool urgent = short_of_space && bounds.most_shown > kLiveAtLeisure;
   const bool lone = short_of_space && bounds.most_filled > kLiveAtLeisure;
   if (!urgent && hidden() == 0) return false;
@@ -322,7 +306,7 @@ Result<bool> Cleaner::move(For whom) {
     HEXAD_TRY(parts_.release());
     return true;
   }
-  if (whom != For::kCommit && !was_low_ && !under_way_) {
+  if (whom != For::kCommit && !looks_.was_low() && !under_way_) {
     CleanRules any_age = choice.rules;
     any_age.moved_up_to = kMaxLsn;
     std::uint64_t units = 0;

@@ -54,6 +54,7 @@
 #include "core/clean/clean_parts.h"
 #include "core/clean/clean_plan.h"
 #include "core/clean/compactor.h"
+#include "core/clean/due_looks.h"
 #include "core/clean/fragmented_lists.h"
 #include "core/clean/left_victims.h"
 #include "core/clean/moved_extents.h"
@@ -172,12 +173,8 @@ class Cleaner {
   bool under_way_ HEXAD_GUARDED_BY(mutex_) = false;  // much was dead, and is being cleaned
   // Something has been moved since the last release.
   bool unreleased_ HEXAD_GUARDED_BY(mutex_) = false;
-  std::atomic<std::uint64_t> moved_{0};       // steps that moved something
-  std::atomic<std::uint64_t> looked_at_{0};   // deaths() at the last look, plus one
-  std::atomic<std::uint64_t> rested_at_{0};   // deaths() when a store at rest was last done
-  std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
-  std::atomic<bool> was_low_{false};
-  std::atomic<bool> look_again_{false};  // since look_again()
+  std::atomic<std::uint64_t> moved_{0};  // steps that moved something
+  DueLooks looks_;
 };
 
 }  // namespace hexad::core
