@@ -51,6 +51,7 @@ ROOMS = {
             "clean",
             "jobs",
             "opening",
+            "devices",
             "control",
             "engine",
             "",

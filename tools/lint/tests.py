@@ -26,7 +26,7 @@ WITHOUT = {
     "core/blob/blob_words.h": "a part of blob_read.h",
     "core/engine/attempt.h": "as engine.h",
     "core/engine/errands.h": "called_back_test.cc (tests/core/faults)",
-    "core/engine/openings.h": "opening_hangs_test.cc (tests/core/faults)",
+    "core/devices/openings.h": "opening_hangs_test.cc (tests/core/faults)",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
     "core/commit/log_room.h": "an enumeration",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",

@@ -1,4 +1,4 @@
-#include "core/engine/openings.h"
+#include "core/devices/openings.h"
 
 #include <utility>
 
