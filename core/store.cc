@@ -46,6 +46,15 @@ auto call(const core::Engine& engine, const Call& body) -> decltype(body()) {
   });
 }
 
+// The same of its devices, of which one that cannot be written changes nothing.
+template <typename Call>
+auto call_devices(core::Engine& engine, const Call& body) -> decltype(body(engine.devices())) {
+  return call(engine, [&]() -> decltype(body(engine.devices())) {
+    HEXAD_TRY(engine.writable());
+    return body(engine.devices());
+  });
+}
+
 // `body` of the system that the caller gives, or of the operating system.
 template <typename Body>
 auto with_system(io::System* system, const Body& body) -> decltype(body(*system)) {
@@ -283,39 +292,50 @@ Result<FsckReport> Store::fsck(const FsckOptions& options) {
   return call(*engine_, [&] { return engine_->fsck(options); });
 }
 Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
-  return call(*engine_, [&] { return engine_->catch_up(options); });
+  return call_devices(*engine_,
+                      [&](core::Devices& devices) { return devices.catch_ups().run(options); });
 }
 Status Store::bring_back_device(DeviceId device, const std::string& path) {
-  return call(*engine_, [&] { return engine_->bring_back(device, path); });
+  return call_devices(
+      *engine_, [&](core::Devices& devices) { return devices.returns().bring_back(device, path); });
 }
 Result<DeviceId> Store::replace_device(const Replacement& replacement) {
-  return call(*engine_, [&] { return engine_->replace_device(replacement); });
+  return call_devices(
+      *engine_, [&](core::Devices& devices) { return devices.replacement().run(replacement); });
 }
 Result<DeviceId> Store::add_device(
     const std::string& path,
     const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress,
     const std::string& failure_domain) {
-  return call(*engine_, [&] { return engine_->add_device(path, {}, progress, failure_domain); });
+  return call_devices(*engine_, [&](core::Devices& devices) {
+    return devices.changes().add(path, {}, progress, failure_domain);
+  });
 }
 Result<DeviceId> Store::add_fast_device(
     const std::string& directory,
     const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress) {
-  return call(*engine_, [&] { return engine_->add_fast_device(directory, progress); });
+  return call_devices(*engine_, [&](core::Devices& devices) {
+    return devices.changes().add_fast(directory, progress);
+  });
 }
 Status Store::drain_device(DeviceId device) {
-  return call(*engine_, [&] { return engine_->drain_device(device); });
+  return call_devices(*engine_,
+                      [&](core::Devices& devices) { return devices.drains().drain(device); });
 }
 Status Store::undrain_device(DeviceId device) {
-  return call(*engine_, [&] { return engine_->undrain_device(device); });
+  return call_devices(*engine_,
+                      [&](core::Devices& devices) { return devices.drains().undrain(device); });
 }
 Status Store::remove_device(DeviceId device) {
-  return call(*engine_, [&] { return engine_->remove_device(device); });
+  return call_devices(*engine_,
+                      [&](core::Devices& devices) { return devices.changes().remove(device); });
 }
 Result<MoveReport> Store::move_slabs(const MoveOptions& options) {
-  return call(*engine_, [&] { return engine_->move_slabs(options); });
+  return call_devices(*engine_,
+                      [&](core::Devices& devices) { return devices.moves().move(options); });
 }
 Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
-  return call(*engine_, [&] { return engine_->clear_device_errors(devices); });
+  return call_devices(*engine_, [&](core::Devices& all) { return all.clear_errors(devices); });
 }
 Result<std::vector<Damage>> Store::damage() {
   return call(*engine_, [&] { return engine_->damage(); });

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "base/aligned_buffer.h"
+#include "core/devices/device_facts.h"
+#include "core/devices/device_returns.h"
 #include "core/opening/device_survey.h"
 #include "io/bounded_reads.h"
 
@@ -43,39 +45,29 @@ bool answers(io::Device& device) {
 
 }  // namespace
 
-void Engine::make_return_job() {
-  return_job_ = std::make_unique<ReturnJob>(
-      executor(), parts_.options.returns,
-      ReturnJob::Work{[this] { return away_devices(); },
-                      [this](DeviceId id) { return attempt_return(id); }});
-}
-
-void Engine::wake_return_job() {
-  return_job_->note_change();
-  jobs_->wake(*return_job_);
-}
-
-bool Engine::is_emptied(DeviceId id) const {
-  return parts_.members->is_draining(id) && parts_.space->slots_on(id) == 0;
+void DeviceReturns::wake() {
+  job_.note_change();
+  parts_.jobs.wake(job_);
 }
 
 // Not those that were not there when the store was opened: which path is whose is not known then.
-std::vector<AwayDevice> Engine::away_devices() const {
+std::vector<AwayDevice> DeviceReturns::away_devices() const {
   std::vector<AwayDevice> away;
-  if (!writable().ok()) return away;
-  const Members& members = *parts_.members;
+  if (!parts_.writable().ok()) return away;
+  const Members& members = parts_.members;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
     if (members.is_removed(i) || members.is_usable(i)) continue;
     if (members.handles(member.id).empty()) continue;
-    if (!is_emptied(member.id)) away.push_back({member.id, member.uuid});
+    if (is_emptied(parts_.members, parts_.space, member.id)) continue;
+    away.push_back({member.id, member.uuid});
   }
   return away;
 }
 
 // BK13. A look that was not answered keeps its handle until it is: else each look at a disk that
 // answers nothing would take places of the queue with it.
-ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
+ReturnLook DeviceReturns::look_at_path(DeviceId id, const std::string& path) {
   if (const auto last = looks_.find(id); last != looks_.end()) {
     if (owes_answers(*last->second.device)) return {};
     looks_.erase(last);
@@ -83,9 +75,9 @@ ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
   SurveyedDevice found;
   {
     const Looking looking(looking_);
-    if (return_job_->is_stopping()) return {};
+    if (job_.is_stopping()) return {};
     Result<std::unique_ptr<io::Device>> opened =
-        parts_.system->open_device(path, io::OpenMode::kLook);
+        parts_.system.open_device(path, io::OpenMode::kLook);
     if (!opened.ok()) return {};
     SurveyedDevice first;
     first.device = std::move(opened).value();
@@ -93,7 +85,7 @@ ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
       looks_.emplace(id, std::move(first));
       return {};
     }
-    found = survey_device(path, io::OpenMode::kLook, *parts_.system);
+    found = survey_device(path, io::OpenMode::kLook, parts_.system);
   }
   const Result<ReturnedTo> to = returned_to(id);
   ReturnLook look = to.ok() ? judge_look(found, *to) : ReturnLook();
@@ -101,16 +93,16 @@ ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
   return look;
 }
 
-// Under return_mutex_ only while nothing is waited for but what bring_back() waits for: a look may
+// Under the turn only while nothing is waited for but what bring_back() waits for: a look may
 // take as long as it likes, and nobody waits for it.
-ReturnJob::Attempt Engine::attempt_return(DeviceId id) {
+ReturnJob::Attempt DeviceReturns::attempt(DeviceId id) {
   using Became = ReturnJob::Outcome;
-  Members& members = *parts_.members;
+  Members& members = parts_.members;
   const auto is_away = [&] { return members.has(id) && !members.usable(id); };
   std::string path;
   {
-    if (!return_mutex_.try_lock()) return {Became::kBusy};
-    const io::Lock one(return_mutex_, std::adopt_lock);
+    if (!turn_.mutex().try_lock()) return {Became::kBusy};
+    const io::Lock one(turn_.mutex(), std::adopt_lock);
     if (!is_away()) return {Became::kBusy};
     // What it owes from before could come over what it gets now (BK10).
     if (!members.let_go(id).ok()) return {Became::kNotThere};
@@ -120,22 +112,22 @@ ReturnJob::Attempt Engine::attempt_return(DeviceId id) {
   if (look.found == ReturnLook::Found::kRefused) return {Became::kRefused, look.why};
   if (look.found == ReturnLook::Found::kNotThere) return {Became::kNotThere};
 
-  if (return_job_->is_stopping() || !return_mutex_.try_lock()) return {Became::kBusy};
-  const io::Lock one(return_mutex_, std::adopt_lock);
-  if (!is_away() || is_emptied(id)) return {Became::kBusy};
+  if (job_.is_stopping() || !turn_.mutex().try_lock()) return {Became::kBusy};
+  const io::Lock one(turn_.mutex(), std::adopt_lock);
+  if (!is_away() || is_emptied(parts_.members, parts_.space, id)) return {Became::kBusy};
   bool failed_again = false;
   const Status back = bring_back_locked(id, path, failed_again);
   if (back.ok()) return {Became::kBack};
   const Error& why = back.error();
   if (failed_again) return {Became::kLeft, why.message};
-  if (!writable().ok()) return {Became::kBusy};
+  if (!parts_.writable().ok()) return {Became::kBusy};
   const bool passing = why.code == ErrorCode::kBusy || why.code == ErrorCode::kNotFound;
   return {passing ? Became::kNotThere : Became::kFailed, why.message};
 }
 
-void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus& status) {
-  const bool was_there = !parts_.members->handles(member.id).empty();
-  if (lane_ == nullptr || !was_there || !writable().ok()) return;
+void DeviceReturns::show(const Member& member, DeviceStatus& device, StoreStatus& status) {
+  const bool was_there = !parts_.members.handles(member.id).empty();
+  if (!was_there || !parts_.writable().ok()) return;
   const auto add = [&device](const std::string& text) {
     device.detail += (device.detail.empty() ? "" : "; ") + text;
   };
@@ -144,16 +136,16 @@ void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus
     add("it is taken in when it is asked for: hexad device online POOL " + id);
     return;
   }
-  if (is_emptied(member.id)) {
+  if (is_emptied(parts_.members, parts_.space, member.id)) {
     add("nothing is left on it, so it does not come back by itself: hexad device remove POOL " +
         id);
     return;
   }
-  const std::optional<ReturnSchedule::Standing> standing = return_job_->standing(member.id);
+  const std::optional<ReturnSchedule::Standing> standing = job_.standing(member.id);
   if (!standing.has_value()) return;
   if (standing->stays_away) {
     add("it stays away until it is asked for: hexad device online POOL " + id);
-    status.warnings.push_back(describe_device(member.id) + " has come back " +
+    status.warnings.push_back(describe_device(parts_.members, member.id) + " has come back " +
                               std::to_string(ReturnSchedule::kMostReturns) +
                               " times within a day and left again, so it stays away until it is "
                               "asked for: hexad device online POOL " +
@@ -162,29 +154,19 @@ void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus
   }
   if (standing->refused.has_value()) {
     status.warnings.push_back(
-        describe_device(member.id) +
+        describe_device(parts_.members, member.id) +
         " is away, and what is found at its path is not taken in: " + *standing->refused);
   }
-  const io::Nanos left = standing->next - executor().clock().now();
+  const io::Nanos left = standing->next - parts_.executor().clock().now();
   add("it is looked at again in " + std::to_string(std::max<io::Nanos>(0, left) / kSecond) + " s");
 }
 
-bool Engine::outlast_openings() {
-  const io::Nanos began = executor().clock().now();
-  while (openings_.any()) {
-    if (executor().clock().now() - began >= io::kReadPatience) return false;
-    executor().sleep_for(kNap);
-  }
-  return true;
-}
-
-// False: a look is still under way.
-bool Engine::outlast_look() {
-  return_job_->stop();
-  const io::Nanos began = executor().clock().now();
+bool DeviceReturns::outlast_look() {
+  job_.stop();
+  const io::Nanos began = parts_.executor().clock().now();
   while (looking_.load()) {
-    if (executor().clock().now() - began >= io::kReadPatience) return false;
-    executor().sleep_for(kNap);
+    if (parts_.executor().clock().now() - began >= io::kReadPatience) return false;
+    parts_.executor().sleep_for(kNap);
   }
   return true;
 }

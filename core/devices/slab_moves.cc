@@ -1,9 +1,8 @@
-// Slabs that move from one device to another: core/clean/slab_mover.h.
+#include "core/devices/slab_moves.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
-
-#include "core/engine/engine.h"
 
 namespace hexad::core {
 
@@ -15,11 +14,24 @@ constexpr io::Nanos kNap = 50'000'000;
 
 }  // namespace
 
-SlabMover::Hooks Engine::move_hooks() {
+SlabMoves::SlabMoves(const DeviceParts& parts, Hooks hooks)
+    : parts_(parts),
+      hooks_(std::move(hooks)),
+      mover_(SlabMover::Parts{parts.executor(), parts.shape, parts.members, parts.space,
+                              parts.counters, mover_hooks()}),
+      job_(parts.executor().clock(),
+           [this](const std::function<bool()>& go_on) -> Result<SlabJob::Round> {
+             HEXAD_TRY_ASSIGN(SlabMover::Round round,
+                              move_some([&](std::uint64_t) { return go_on(); }));
+             return SlabJob::Round{round.moved, round.left, parts_.space.has_retired(),
+                                   round.given_up, std::move(round.problem)};
+           }) {}
+
+SlabMover::Hooks SlabMoves::mover_hooks() {
   SlabMover::Hooks hooks;
-  hooks.make_zone = [this] { return make_zone(ZoneFor::kCommits); };
+  hooks.make_zone = hooks_.make_zone;
   hooks.between_checkpoints = [this](const std::function<void()>& work) {
-    const io::Lock lock(checkpointer_->mutex());
+    const io::Lock lock(parts_.checkpointer.mutex());
     work();
   };
   // The record before makes a checkpoint of what is switched; the one behind has the old slabs
@@ -27,71 +39,72 @@ SlabMover::Hooks Engine::move_hooks() {
   // Nothing in here asks give_up(), which would wait for this very round. Where the log has no room
   // for a record there is one that no checkpoint has.
   const auto record = [this]() -> Status {
-    HEXAD_TRY(writable());
+    HEXAD_TRY(parts_.writable());
     const Status put =
-        commit_internal([](LogRecord&) { return Status(); }, {}, LogRoom::kPacking).status();
+        parts_.commits.commit_internal([](LogRecord&) { return Status(); }, {}, LogRoom::kPacking)
+            .status();
     return put.ok() || put.error().code == ErrorCode::kNoSpace ? Status() : put;
   };
   hooks.commit = [this, record]() -> Status {
     HEXAD_TRY(record());
-    HEXAD_TRY(
-        checkpointer_->run(Checkpointer::Close::kGoesOn, {}, Checkpointer::Doors::kStayClosed));
+    HEXAD_TRY(parts_.checkpointer.run(Checkpointer::Close::kGoesOn, {},
+                                      Checkpointer::Doors::kStayClosed));
     HEXAD_TRY(record());
     return release_left();
   };
-  hooks.begin_filling = [this](DeviceId id) { history_->note_return(id); };
-  hooks.newest = [this] { return lane_->next_lsn() - 1; };
-  hooks.stopped = [this] { return lane_->stopped().has_value(); };
-  hooks.lose_devices = [this](const std::set<DeviceId>& failed) { return lose_devices(failed); };
+  hooks.begin_filling = [this](DeviceId id) { parts_.history.note_return(id); };
+  hooks.newest = [this] { return parts_.lane.next_lsn() - 1; };
+  hooks.stopped = [this] { return parts_.lane.stopped().has_value(); };
+  hooks.lose_devices = [this](const std::set<DeviceId>& failed) {
+    return parts_.membership.lose_devices(failed);
+  };
   return hooks;
 }
 
-Result<SlabMover::Round> Engine::move_some(const std::function<bool(std::uint64_t)>& go_on) {
-  HEXAD_TRY(writable());
-  Result<SlabMover::Round> round = slab_mover_->round(
-      [&](std::uint64_t bytes) { return !closing_.is_closed() && go_on(bytes); });
+Result<SlabMover::Round> SlabMoves::move_some(const std::function<bool(std::uint64_t)>& go_on) {
+  HEXAD_TRY(parts_.writable());
+  Result<SlabMover::Round> round =
+      mover_.round([&](std::uint64_t bytes) { return !parts_.is_closed() && go_on(bytes); });
   // What has got its room on other devices is built again there.
-  if (parts_.members->any_filling()) start_catch_up();
-  if (space().has_retired()) HEXAD_TRY(release_left());
+  if (parts_.members.any_filling()) hooks_.start_catch_up();
+  if (parts_.space.has_retired()) HEXAD_TRY(release_left());
   return round;
 }
 
-// What has been left is free when a block says that the checkpoint is durable which says so (R9).
-// Without room for a block the next one says so.
-Status Engine::release_left() {
-  Status recorded = lane_->record_watermark();
+Status SlabMoves::release_left() {
+  Status recorded = parts_.lane.record_watermark();
   if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;
-  reclaim();
+  hooks_.reclaim();
   return {};
 }
 
 // What is in memory only has devices of one size, and no checkpoint that could say what has moved.
-void Engine::want_moves(io::Nanos wait) {
+void SlabMoves::want(io::Nanos wait) {
   if (parts_.memory_only) return;
-  slab_job_->want(wait);
-  jobs_->wake(*slab_job_);
+  job_.want(wait);
+  parts_.jobs.wake(job_);
 }
 
-Result<MoveReport> Engine::move_slabs(const MoveOptions& options) {
-  HEXAD_TRY(writable());
+Result<MoveReport> SlabMoves::move(const MoveOptions& options) {
+  HEXAD_TRY(parts_.writable());
   MoveReport report;
   if (parts_.memory_only) return report;
-  report.slabs_left = slab_mover_->left();
-  io::Clock& clock = executor().clock();
+  report.slabs_left = mover_.left();
+  io::Clock& clock = parts_.executor().clock();
   const io::Nanos began = clock.now();
   bool stopped = false;
   const auto tell = [&] {
-    if (closing_.is_closed() || (options.progress && !options.progress(report))) stopped = true;
+    if (parts_.is_closed() || (options.progress && !options.progress(report))) stopped = true;
     return !stopped;
   };
   const auto go_on = [&](std::uint64_t bytes) {
     report.bytes_moved += bytes;
-    while (tell() && options.rate > 0 && !slab_mover_->given_up()) {
+    while (tell() && options.rate > 0 && !mover_.given_up()) {
       const double due =
           static_cast<double>(report.bytes_moved) / static_cast<double>(options.rate);
       const double waited = static_cast<double>(clock.now() - began) / kSecond;
       if (waited >= due) break;
-      executor().sleep_for(
+      parts_.executor().sleep_for(
           std::min(kNap, static_cast<io::Nanos>(std::min(due - waited, 1.0) * kSecond) + 1));
     }
     return !stopped;
@@ -106,20 +119,20 @@ Result<MoveReport> Engine::move_slabs(const MoveOptions& options) {
     if (round.left == 0 || !tell()) break;
     idle = round.moved > 0 ? 0 : idle + 1;
     // Slabs that were left are free in a few seconds, and what is to be moved may need them.
-    while (round.moved == 0 && space().slabs_in_a_moment() && go_on(0)) {
-      executor().sleep_for(kNap);
+    while (round.moved == 0 && parts_.space.slabs_in_a_moment() && go_on(0)) {
+      parts_.executor().sleep_for(kNap);
       HEXAD_TRY(release_left());
       idle = 0;
     }
   }
   // What has been left is free when this returns, unless somebody reads for long.
-  while (!stopped && space().slabs_in_a_moment() && go_on(0)) {
-    executor().sleep_for(kNap);
+  while (!stopped && parts_.space.slabs_in_a_moment() && go_on(0)) {
+    parts_.executor().sleep_for(kNap);
     HEXAD_TRY(release_left());
   }
-  report.slabs_left = slab_mover_->left();
+  report.slabs_left = mover_.left();
   if (stopped || report.slabs_left == 0) report.problem.clear();
-  if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store was closed meanwhile", ""};
+  if (parts_.is_closed()) return Error{ErrorCode::kClosed, "the store was closed meanwhile", ""};
   return report;
 }
 

@@ -11,13 +11,10 @@ Engine::Engine(StoreParts parts)
       damage_(executor()),
       pins_(executor()),
       readers_(executor()),
-      return_mutex_(executor()),
       zone_mutex_(executor()),
-      new_mutex_(executor()),
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
       errands_(executor()),
-      openings_(executor()),
       closing_(executor()),
       home_(std::make_shared<StagedHome>(executor(), *this)),
       control_mutex_(executor()) {
@@ -50,18 +47,20 @@ Engine::Engine(StoreParts parts)
     ids_.begin(lane_->epoch(), parts_.ids_drawn);
     membership_ = std::make_unique<Membership>(
         Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_, ids_,
-                          *parts_.counters, [this] { wake_return_job(); }},
+                          *parts_.counters, [this] { devices_->returns().wake(); }},
         parts_.root);
     mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
                                             [this](const Status& merged) { on_merged(merged); });
   }
+  silent_ = std::make_unique<SilentDevices>(SilentDevices::Parts{
+      executor(), *parts_.shape, *parts_.members, *parts_.space, lane_.get(), membership_.get(),
+      static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
+      [this] { lose_suspects_soon(); }});
   history_ = std::make_unique<DeviceHistory>(*parts_.members, *parts_.space, executor(),
                                              std::move(parts_.device_records), parts_.bytes_copied);
   make_checkpointer();
   if (lane_ == nullptr) return;
   make_cleaner();
-  slab_mover_ = std::make_unique<SlabMover>(SlabMover::Parts{
-      executor(), *parts_.shape, *parts_.members, *parts_.space, *parts_.counters, move_hooks()});
   make_jobs();
 }
 
@@ -86,16 +85,12 @@ Status Engine::start() {
   parts_.resident->take_room();  // what a crash has left takes room of the index
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
-  {
-    // Jobs run by now, and one of them drains what is away.
-    const io::Lock one(return_mutex_);
-    HEXAD_TRY(take_in_returned());
-  }
+  HEXAD_TRY(devices_->returns().take_in_attached(parts_.notes, parts_.warnings));
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
-  start_catch_up();
-  wake_return_job();  // some may have left while it was opened
-  want_moves(SlabJob::kFirstWait);
+  devices_->catch_ups().start();
+  devices_->returns().wake();  // some may have left while it was opened
+  devices_->moves().want(SlabJob::kFirstWait);
   on_progress();  // the first zone may be wanted
   return {};
 }
@@ -121,7 +116,7 @@ void Engine::make_checkpointer() {
   hooks.pack_payloads = [this] { return pack_payloads(); };
   hooks.make_zone = [this] { return make_zone(ZoneFor::kCheckpoint); };
   hooks.await_zone = [this] { const io::Lock until_it_is_there(zone_mutex_); };
-  hooks.open_zones = [this] { return slab_mover_ != nullptr && slab_mover_->give_up(); };
+  hooks.open_zones = [this] { return devices_ != nullptr && devices_->moves().mover().give_up(); };
   hooks.forget_pages = [this] { newest_.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
   hooks.fold_counters = [this] { fold_counters(); };
@@ -137,6 +132,25 @@ void Engine::make_checkpointer() {
       *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,
       *parts_.index, *parts_.counters, sequencer_, lane_.get(), mergers_.get(), membership_.get(),
       std::move(hooks)});
+}
+
+void Engine::make_devices() {
+  jobs_ = std::make_unique<JobScheduler>(executor());
+  Devices::Above above{*silent_, *parts_.runs, *parts_.indexes, parts_.index_directory};
+  above.fill_cells = [this](const ScrubOptions& piece) { return fill_cells(piece); };
+  above.look_again = [this] { cleaner_->look_again(); };
+  above.clean_again = [this] { clean_again(); };
+  above.make_zone = [this] { return make_zone(ZoneFor::kCommits); };
+  above.reclaim = [this] { reclaim(); };
+  above.run_apart = [this](std::function<Status()> work, const Errands::Leave& leave) {
+    return errands_.run_apart(std::move(work), leave);
+  };
+  devices_ = std::make_unique<Devices>(
+      DeviceParts{*parts_.system, *parts_.shape, parts_.options, parts_.memory_only,
+                  *parts_.members, *parts_.space, *parts_.counters, *lane_, *membership_, *history_,
+                  *checkpointer_, *jobs_, *this, zone_mutex_, [this] { return writable(); },
+                  [this] { return closing_.is_closed(); }},
+      above);
 }
 
 // Commits may wait for a zone or a checkpoint, so these two have a thread to themselves. A merge
@@ -162,41 +176,24 @@ void Engine::make_jobs() {
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),
                          [this] { jobs_->wake(*deletion_job_); }});
-  catch_up_job_ = std::make_unique<CatchUpJob>(
-      executor().clock(),
-      CatchUpJob::Work{[this] { return !parts_.members->behind().empty(); },
-                       [this](const ScrubOptions& piece) { return fill_cells(piece); },
-                       [this] {
-                         Status settled = settle_whole();
-                         want_moves();  // a device that lacks nothing any more takes slabs
-                         return settled;
-                       },
-                       [this] { return missing_bytes(); }, [this] { return device_uses(); }});
   clean_job_ = std::make_unique<CleanJob>(
       executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },
                                          [this] { return cleaner_->step(Cleaner::For::kAtRest); }});
-  slab_job_ = std::make_unique<SlabJob>(
-      executor().clock(), [this](const std::function<bool()>& go_on) -> Result<SlabJob::Round> {
-        HEXAD_TRY_ASSIGN(SlabMover::Round round, move_some([&](std::uint64_t) { return go_on(); }));
-        return SlabJob::Round{round.moved, round.left, space().has_retired(), round.given_up,
-                              std::move(round.problem)};
-      });
-  make_return_job();
-  make_drain_job();
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
   silence_job_ = std::make_unique<SilenceJob>(
       executor().clock(), static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
-      [this] { return leave_hanging_devices(); });
+      [this] { return silent_->leave_hanging(); });
   damage_job_ = std::make_unique<DamageJob>(executor().clock(), [this] { return write_damage(); });
-  jobs_ = std::make_unique<JobScheduler>(executor());
+  make_devices();
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
-  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get(),
-                                  damage_job_.get(), drain_job_.get()});
+  jobs_->add_crew("hexad-later",
+                  {deletion_job_.get(), index_job_.get(), &devices_->catch_ups().job(),
+                   damage_job_.get(), &devices_->drains().job()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
-  jobs_->add_crew("hexad-slabs", {slab_job_.get()});
-  jobs_->add_crew("hexad-return", {return_job_.get()});
+  jobs_->add_crew("hexad-slabs", {&devices_->moves().job()});
+  jobs_->add_crew("hexad-return", {&devices_->returns().job()});
   jobs_->add_crew("hexad-merge", {&mergers_->any()});
   jobs_->add_crew("hexad-young", {&mergers_->young()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});

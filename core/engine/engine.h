@@ -32,7 +32,6 @@
 #include "core/check/damage_list.h"
 #include "core/check/fsck_check.h"
 #include "core/clean/cleaner.h"
-#include "core/clean/slab_mover.h"
 #include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
@@ -40,30 +39,25 @@
 #include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
 #include "core/control/control_server.h"
-#include "core/devices/openings.h"
+#include "core/devices/devices.h"
 #include "core/engine/closing.h"
 #include "core/engine/errands.h"
 #include "core/job/job_scheduler.h"
-#include "core/jobs/catch_up_job.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
 #include "core/jobs/clean_job.h"
 #include "core/jobs/close_job.h"
 #include "core/jobs/damage_job.h"
 #include "core/jobs/deletion_job.h"
-#include "core/jobs/drain_job.h"
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
-#include "core/jobs/return_job.h"
 #include "core/jobs/seal_job.h"
 #include "core/jobs/silence_job.h"
-#include "core/jobs/slab_job.h"
 #include "core/jobs/zone_job.h"
 #include "core/membership/device_history.h"
 #include "core/membership/membership.h"
+#include "core/membership/silent_devices.h"
 #include "core/metadata/metadata.h"
-#include "core/opening/new_device.h"
-#include "core/opening/returned_device.h"
 #include "core/opening/store_parts.h"
 #include "core/plan/body_ids.h"
 #include "core/plan/copies_under_way.h"
@@ -112,7 +106,7 @@ class Engine : public InternalCommits {
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
-  bool waits_for_devices() const;
+  bool waits_for_devices() const { return silent_->any_soon(); }
   using InternalCommits::commit_internal;
   Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed,
                               LogRoom room) override;
@@ -133,29 +127,9 @@ class Engine : public InternalCommits {
   Result<ObjectRoom> room_for(std::uint64_t object_size);
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
-  Result<ScrubReport> scrub(const ScrubOptions& options);            // engine_scrub.cc
-  Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
-  Status bring_back(DeviceId device, const std::string& path);       // engine_rejoin.cc
-  Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
-  // engine_replace.cc. The number of the new device, which is another one where `replacement` names
-  // one that answers. Or only what begins it: then slabs are to be moved off that, and it is to be
-  // removed.
-  Result<DeviceId> replace_device(const Replacement& replacement);
-  Result<DeviceId> begin_replacement(const Replacement& replacement);
-  // engine_devices.cc, so to move_slabs(). `accept`: as AddedTo has it.
-  using AcceptLayout = std::function<Status(const alloc::DeviceLayout&)>;
-  Result<DeviceId> add_device(
-      const std::string& path, const AcceptLayout& accept = {},
-      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {},
-      const std::string& domain = {});
-  // engine_fast.cc
-  Result<DeviceId> add_fast_device(
-      const std::string& directory,
-      const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress = {});
-  Status drain_device(DeviceId device);
-  Status undrain_device(DeviceId device);
-  Status remove_device(DeviceId device);
-  Result<MoveReport> move_slabs(const MoveOptions& options);  // engine_moves.cc
+  Result<ScrubReport> scrub(const ScrubOptions& options);  // engine_scrub.cc
+  // Precondition: writable().
+  Devices& devices() { return *devices_; }
   // engine_damage.cc; `go_on` as above
   Result<std::vector<Damage>> damage(const std::function<bool()>& go_on = {});
   // Nothing: of all of them.
@@ -331,6 +305,7 @@ class Engine : public InternalCommits {
   Status run_checkpoint() { return checkpointer_->run(Checkpointer::Close::kGoesOn); }
   void on_merged(const Status& merged);
   void make_checkpointer();
+  void make_devices();
   void make_jobs();
   void lose_suspects();  // a step of a job
   // Ahead of need; for a commit that waits; for a checkpoint that does.
@@ -345,6 +320,8 @@ class Engine : public InternalCommits {
 
   // engine_clean.cc
   void make_cleaner();
+  // Who stood back while a device was behind goes on (CL6), though nobody commits anything.
+  void clean_again();
   Status release_moved();
 
   // engine_fsck.cc
@@ -385,131 +362,9 @@ class Engine : public InternalCommits {
   void wake_damage_job();
   void show_damage(StoreStatus& status);
 
-  // engine_return.cc
-  Status take_in_returned();
-  std::uint64_t missing_bytes();
-  // How often a commit, of a user or of the store itself, data of a stream, or a read of an object
-  // that the cache had not, has made a device do something.
-  std::uint64_t device_uses() const;
-  // A root says that those are whole which lack nothing any more.
-  Status settle_whole();
-  void keep_device_records();
-  // Of a device that is attached: room below it, and headers of its slabs. In a store that serves
-  // under zone_mutex_, up to Checkpointer::begin_return().
-  Status prepare_return(DeviceId id);
-  Status finish_return();
-  void start_catch_up();
-  std::string describe_device(DeviceId id) const;
-  void note_not_taken_in(DeviceId id, const Error& why);
-
-  // engine_rejoin.cc
-  Result<ReturnedTo> returned_to(DeviceId id);
-  // Under return_mutex_. `failed_again`: it was in use, and has failed.
-  Status bring_back_locked(DeviceId id, const std::string& path, bool& failed_again);
-  // `fresh`: as for Checkpointer::begin_return().
-  Status rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh = {});
-  Result<alloc::Label> data_label() const;
-  // Errors: kNotFound (it is no device of the store, or no more).
-  Status check_has(DeviceId id) const;
-
-  // engine_return_job.cc
-  void make_return_job();
-  void wake_return_job();
-  // AD5: it is draining, and nothing is on it that anybody could miss.
-  bool is_emptied(DeviceId id) const;
-  std::vector<AwayDevice> away_devices() const;
-  ReturnJob::Attempt attempt_return(DeviceId id);
-  // By the return job alone, under no lock.
-  ReturnLook look_at_path(DeviceId id, const std::string& path);
-  // Of a member that is not used.
-  void show_return(const Member& member, DeviceStatus& device, StoreStatus& status);
-  bool outlast_look();
-
-  // engine_lost.cc
-  void make_drain_job();
-  std::vector<DeviceId> lost_devices() const;
-  Result<DrainJob::Attempt> drain_lost(DeviceId id);
-  Result<bool> end_drain_of_returned(DeviceId id);
-  // Of a member that is not used.
-  void show_drain(DeviceId id, DeviceStatus& device, StoreStatus& status);
-
-  // engine_replace.cc
-  struct Former;
-  Result<DeviceId> take_place(const Replacement& replacement, const std::string& path);
-  Result<AddedTo> in_place_of(DeviceId id, const std::string& path);
-  void give_back_place(DeviceId id, Former former);
-  Result<DeviceId> add_beside(const Replacement& replacement);
-  Status move_off(const Replacement& replacement, DeviceId by);
-  Status remove_emptied(const Replacement& replacement, DeviceId by);
-
-  // engine_devices.cc
-  bool all_redundant_themselves() const;
-  Status still_open() const;
-  Status may_add(const std::string& path, const AddedTo& to) const;
-  Status check_domain(const AddedTo& to) const;
-  std::string add_first(const std::string& where) const;
-  // Free slabs where those of this device may go, `others` and `more` on a new one in its domain.
-  struct SlabsFor {
-    std::uint64_t free = 0;
-    bool in_domain_alone = false;  // those of its failure domain
-  };
-  SlabsFor slabs_for(DeviceId id, const std::vector<const Member*>& others,
-                     std::uint64_t more) const;
-  Status check_spread(DeviceId without, const std::vector<const Member*>& left,
-                      const std::string& have, const std::string& these) const;
-  // One change of devices at a time: return_mutex_ is held when this returns. Errors: kUnavailable
-  // (who has it is in a call of the kernel that does not come back).
-  Status take_turn();
-  // Under return_mutex_. What is added at the path has to fit that. Errors: those of may_add().
-  Status find_added_to(const std::string& path, AddedTo& to);
-  // Under return_mutex_.
-  Result<DeviceId> add_opened(OpenedDevice opened, AddedTo& to);
-  // Not under return_mutex_.
-  Result<DeviceId> add_at(const std::string& path, AddedTo& to);
-  // False: somebody is in a call of the kernel still.
-  bool outlast_openings();
-  Status remove_data_device(const Member& member);
-  enum class Settle : std::uint8_t { kNeedless, kFirst };
-  Status remove_row(DeviceId id, Settle settle);
-  Status may_drain(DeviceId id) const;
-  // Under return_mutex_.
-  Status drain_locked(DeviceId id);
-  Status undrain_locked(DeviceId id);
-  Status check_empty(DeviceId id);
-
-  // engine_fast.cc
-  Result<DeviceId> replace_fast(const Replacement& replacement);
-  Result<DeviceId> in_directory(const std::string& directory, Openings::Turn turn,
-                                const std::function<Result<DeviceId>(const std::string& log)>& add);
-  Status check_no_foreign_index(const std::string& directory, Openings::Turn turn);
-  Status remove_fast_device(DeviceId id);
-
-  // engine_moves.cc
-  SlabMover::Hooks move_hooks();
-  Status release_left();
+  // engine_waits.cc
   // Waits while slabs that zones have left are to be free in a moment; whether there is room then.
   bool outlast_moves(const Attempt& attempt);
-  Result<SlabMover::Round> move_some(const std::function<bool(std::uint64_t)>& go_on);
-  // Slabs may have to be moved, from `wait` on.
-  void want_moves(io::Nanos wait = 0);
-
-  // engine_waits.cc
-  // The usable device that has been silent for so long, or longest; null: none has. One that owes
-  // an answer and gives others counts for as long as it owes that, and the caller has `waited`.
-  const Member* silent_member(io::Nanos limit, io::Nanos waited = 0) const;
-  // Gives up devices that have owed an answer for too long (core/membership/hanging_devices.h), and
-  // has the repair thread leave them behind. Whether there were any.
-  bool leave_hanging_devices();
-  // kUnavailable when one is silent, for whoever has waited since `began`: `what` begins the
-  // message.
-  Status check_silence(const std::string& what, io::Nanos began) const;
-  Status check_answers(io::Nanos limit) const;
-  // Locks the mutex, unless its holder seems to wait for a device that is silent.
-  template <typename M>
-  Status lock_unless_silent(M& mutex, const std::string& what);
-  // Until `lsn` is durable or the lane has stopped, unless a device is silent.
-  Status wait_unless_silent(Lsn lsn, const std::string& what);
-  Finding silence_finding(DeviceId device, std::uint64_t cells) const;
   // A step of the job that closes.
   void finish_closing();
 
@@ -580,7 +435,8 @@ class Engine : public InternalCommits {
   DamageList damage_;
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
-  std::unique_ptr<RunMergers> mergers_;     // as the lane
+  std::unique_ptr<SilentDevices> silent_;
+  std::unique_ptr<RunMergers> mergers_;  // as the lane
   std::unique_ptr<DeviceHistory> history_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
@@ -588,38 +444,26 @@ class Engine : public InternalCommits {
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
   std::unique_ptr<DeletionJob> deletion_job_;
-  std::unique_ptr<CatchUpJob> catch_up_job_;
   std::unique_ptr<CleanJob> clean_job_;
-  std::unique_ptr<SlabJob> slab_job_;
-  std::unique_ptr<ReturnJob> return_job_;
-  std::unique_ptr<DrainJob> drain_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;
   std::unique_ptr<DamageJob> damage_job_;
+  std::unique_ptr<Devices> devices_;  // as the lane
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   OpenReaders readers_;
   std::unique_ptr<StoreReader> reads_;
-  std::unique_ptr<Cleaner> cleaner_;       // as the lane
-  std::unique_ptr<SlabMover> slab_mover_;  // as the lane
+  std::unique_ptr<Cleaner> cleaner_;  // as the lane
   std::unique_ptr<InFlightBudget> budget_;
   std::atomic<bool> users_committed_{false};  // since somebody has asked
   std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
 
-  std::atomic<bool> looking_{false};  // the return job is in a call that may not come back
-  std::map<DeviceId, SurveyedDevice>
-      looks_;  // that are not answered whole; of the return job alone
-
-  io::Mutex return_mutex_;            // while a device comes back, or is added, drained or removed
-  io::Mutex zone_mutex_;              // while a zone is made
-  io::Mutex new_mutex_;               // below, a leaf but for what io::IoQueue::give_up() takes
-  io::Device* new_device_ = nullptr;  // while somebody waits for it, before it is a member's
+  io::Mutex zone_mutex_;  // while a zone is made
   Sequencer sequencer_;
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
   Errands errands_;
-  Openings openings_;
   Closing closing_;
   const std::shared_ptr<StagedHome> home_;
 

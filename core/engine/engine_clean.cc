@@ -18,6 +18,13 @@ void Engine::make_cleaner() {
                  [this](const std::set<DeviceId>& failed) { return lose_devices(failed); }});
 }
 
+void Engine::clean_again() {
+  cleaner_->look_again();
+  const bool asked = cleaner_->wants_look() && clean_job_->want();
+  const bool at_rest = cleaner_->wants_rest() && clean_job_->want_rest();
+  if (asked || at_rest) jobs_->wake(*clean_job_);
+}
+
 // A block that was sealed before the last move was durable does not say that it is (R9).
 Status Engine::release_moved() {
   Status recorded = lane_->record_watermark();

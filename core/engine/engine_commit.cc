@@ -484,7 +484,7 @@ Status Engine::make_room(const Attempt& attempt) {
   // A merge that goes on beside is a luxury, and has taken some.
   if (mergers_->give_up()) return {};
   // Slabs that move keep zones closed.
-  if (parts_.space->room_is_closed() && slab_mover_->give_up()) return {};
+  if (parts_.space->room_is_closed() && devices_->moves().mover().give_up()) return {};
   const std::uint64_t reserved = parts_.space->reserved();
   // Somebody who was in the way has gone meanwhile, or there is a new zone.
   if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};

@@ -101,24 +101,24 @@ Status Engine::start_control() {
     return acknowledge_damage(objects, go_on);
   };
   work.bring_back = [this](DeviceId device, const std::string& path) {
-    return bring_back(device, path);
+    return devices_->returns().bring_back(device, path);
   };
   work.add_device = [this](const std::string& path, const std::string& failure_domain) {
-    return add_device(path, {}, {}, failure_domain);
+    return devices_->changes().add(path, {}, {}, failure_domain);
   };
   work.add_fast_device = [this](const std::string& directory) {
-    return add_fast_device(directory);
+    return devices_->changes().add_fast(directory);
   };
   work.replace_device = [this](DeviceId device, const std::string& path) {
-    return begin_replacement({device, path});
+    return devices_->replacement().begin({device, path});
   };
-  work.drain_device = [this](DeviceId device) { return drain_device(device); };
-  work.undrain_device = [this](DeviceId device) { return undrain_device(device); };
-  work.remove_device = [this](DeviceId device) { return remove_device(device); };
+  work.drain_device = [this](DeviceId device) { return devices_->drains().drain(device); };
+  work.undrain_device = [this](DeviceId device) { return devices_->drains().undrain(device); };
+  work.remove_device = [this](DeviceId device) { return devices_->changes().remove(device); };
   work.clear_device_errors = [this](std::optional<DeviceId> device) {
     std::vector<DeviceId> devices;
     if (device.has_value()) devices.push_back(*device);
-    return clear_device_errors(devices);
+    return devices_->clear_errors(devices);
   };
   work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};

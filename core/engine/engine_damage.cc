@@ -322,7 +322,7 @@ void Engine::await_damage_written() {
   constexpr io::Nanos kNap = 1'000'000;
   constexpr int kMostNaps = 1000;
   for (int i = 0; i < kMostNaps && damage_.count().unwritten > 0; ++i) {
-    if (!writable().ok() || silent_member(kSilence) != nullptr) return;
+    if (!writable().ok() || silent_->find(kSilence) != nullptr) return;
     executor().sleep_for(kNap);
   }
 }

@@ -82,12 +82,12 @@ struct Engine::FsckStart {
 
 // Nothing is in flight in it (FM1), and no checkpoint writes what belongs to nothing yet.
 Result<Engine::FsckStart> Engine::begin_fsck() {
-  HEXAD_TRY(lock_unless_silent(checkpointer_->mutex(), "fsck waits for a checkpoint"));
+  HEXAD_TRY(silent_->lock_unless_silent(checkpointer_->mutex(), "fsck waits for a checkpoint"));
   const io::Lock checkpoints(checkpointer_->mutex(), std::adopt_lock);
-  HEXAD_TRY(lock_unless_silent(sequencer_, "fsck waits for commits"));
+  HEXAD_TRY(silent_->lock_unless_silent(sequencer_, "fsck waits for commits"));
   const SequencerLock lock(sequencer_, std::adopt_lock);
   if (lane_ != nullptr && !lane_->stopped().has_value()) {
-    HEXAD_TRY(wait_unless_silent(lane_->next_lsn() - 1, "fsck waits for commits"));
+    HEXAD_TRY(silent_->wait_until_durable(lane_->next_lsn() - 1, "fsck waits for commits"));
     HEXAD_TRY(lane_->drain());
   }
   HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
@@ -109,7 +109,7 @@ Status Engine::write_over_bad_roots(const std::vector<const Member*>& members,
       }
       return {};
     }
-    HEXAD_TRY(lock_unless_silent(membership_->mutex(), kWaitsForRoot));
+    HEXAD_TRY(silent_->lock_unless_silent(membership_->mutex(), kWaitsForRoot));
     const io::Lock lock(membership_->mutex(), std::adopt_lock);
     for (const Member* member : members) {
       if (!parts_.members->usable(member->id)) return {};  // its handle may be gone
@@ -147,7 +147,7 @@ Result<std::uint64_t> Engine::look_at_headers(BadHeaders bad_headers,
       checked = check_headers(some, BadHeaders::kLeft);
     } else {
       {
-        HEXAD_TRY(lock_unless_silent(membership_->mutex(), kWaitsForRoot));
+        HEXAD_TRY(silent_->lock_unless_silent(membership_->mutex(), kWaitsForRoot));
         const io::Lock roots(membership_->mutex(), std::adopt_lock);
         // Here: one that comes back meanwhile has another handle.
         choose();
@@ -190,7 +190,7 @@ Status Engine::check_index(FsckCheck& check, const std::function<Status()>& go_o
   std::unique_ptr<kv::IndexReader> fast;
   std::unique_ptr<kv::IndexReader> slow;
   {
-    HEXAD_TRY(lock_unless_silent(checkpointer_->mutex(), "fsck waits for a checkpoint"));
+    HEXAD_TRY(silent_->lock_unless_silent(checkpointer_->mutex(), "fsck waits for a checkpoint"));
     const io::Lock checkpoints(checkpointer_->mutex(), std::adopt_lock);
     const std::shared_ptr<const kv::RunSet> runs = parts_.runs->set();
     if (!parts_.index->has_fast() || runs->lsn() == 0) return {};
@@ -263,7 +263,7 @@ Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck
           [&](Finding finding) { check.report.findings.push_back(std::move(finding)); },
           [&](DeviceId device) { check.silent[device]; }));
   for (const auto& [device, cells] : check.silent) {
-    const Finding finding = silence_finding(device, cells);
+    const Finding finding = silent_->finding(device, cells);
     check.find(finding.subject, finding.problem);
   }
   if (!start.zones.ok()) check.find("zones", start.zones.error().message);

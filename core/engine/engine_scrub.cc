@@ -88,7 +88,7 @@ class Engine::ScrubPass {
     }
     report_.next = encode_position(at_);
     for (const auto& [device, cells] : silent_) {
-      const Finding finding = engine_.silence_finding(device, cells);
+      const Finding finding = engine_.silent_->finding(device, cells);
       find(finding.subject, finding.problem);
     }
     return std::move(report_);
@@ -184,8 +184,8 @@ class Engine::ScrubPass {
   Result<ReadState> settled_state() {
     HEXAD_TRY_ASSIGN(ReadState state, engine_.reads().read_state());
     // Where the lane has stopped, nothing is given up any more.
-    HEXAD_TRY(
-        engine_.wait_unless_silent(state.pin.lsn(), "a scrub of pack stripes waits for commits"));
+    HEXAD_TRY(engine_.silent_->wait_until_durable(state.pin.lsn(),
+                                                  "a scrub of pack stripes waits for commits"));
     return state;
   }
 
@@ -488,8 +488,8 @@ class Engine::ScrubPass {
   Status look_at_runs() {
     std::vector<RunCatalogue::HeldRun> runs;
     {
-      HEXAD_TRY(engine_.lock_unless_silent(engine_.checkpointer_->mutex(),
-                                           "a scrub of runs waits for a checkpoint"));
+      HEXAD_TRY(engine_.silent_->lock_unless_silent(engine_.checkpointer_->mutex(),
+                                                    "a scrub of runs waits for a checkpoint"));
       const io::Lock lock(engine_.checkpointer_->mutex(), std::adopt_lock);
       runs = engine_.parts_.runs->held();
     }

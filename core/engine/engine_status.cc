@@ -101,17 +101,10 @@ StoreStatus Engine::status() {
         "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
         " s, since a write is refused and sent again: " + refused->why.to_string());
   }
-  {
-    const io::Lock lock(new_mutex_);
-    if (new_device_ != nullptr && new_device_->owing_for() >= kSilence) {
-      status.warnings.push_back(new_device_->name() + ", which is being added, " +
-                                io::describe_silence(*new_device_) +
-                                ": whoever adds, drains or removes devices waits for it");
-    }
+  if (const std::string text = silent_->describe_silent_new(); !text.empty()) {
+    status.warnings.push_back(text + ": whoever adds, drains or removes devices waits for it");
   }
-  for (std::string& opening : openings_.lasting(kSilence)) {
-    status.warnings.push_back(std::move(opening));
-  }
+  if (devices_ != nullptr) devices_->show_calls(status);
   if (jobs_ != nullptr) status.jobs = jobs_->status();
   show_control(status);
   for (const JobStatus& job : status.jobs) {
@@ -188,9 +181,8 @@ StoreStatus Engine::status() {
       status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path + ") " +
                                 text + ": it is left behind with what is in flight");
     }
-    if (!parts_.members->is_usable(i)) {
-      show_return(member, device, status);
-      show_drain(member.id, device, status);
+    if (devices_ != nullptr && !parts_.members->is_usable(i)) {
+      devices_->show_unused(member, device, status);
     }
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
