@@ -210,7 +210,7 @@ class Put final : public Verb {
   std::vector<std::string> hint_words_;
   Hint hint_ = Hint::kNone;
   bool if_absent_ = false;
-  Lsn if_version_ = 0;
+  std::uint64_t if_version_ = 0;  // an Lsn
 };
 
 }  // namespace
