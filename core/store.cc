@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "base/refused_memory.h"
+#include "core/check/fsck.h"
+#include "core/check/known_damage.h"
+#include "core/check/scrubber.h"
 #include "core/engine/engine.h"
 #include "core/engine/stream_reader.h"
 #include "core/engine/stream_writer.h"
@@ -10,6 +13,9 @@
 #include "core/opening/memory_store.h"
 #include "core/opening/opening.h"
 #include "core/opening/shut_out.h"
+#include "core/report/counter_report.h"
+#include "core/report/space_report.h"
+#include "core/report/status_report.h"
 #include "io/no_unwinding.h"
 
 namespace hexad {
@@ -276,20 +282,20 @@ StoreStatus Store::status() {
     status.notes.push_back(here.error().message);
     return status;
   }
-  return engine_->status();
+  return engine_->status_report().status();
 }
 Result<SpaceUsage> Store::space() {
-  return call(*engine_, [&] { return engine_->space_usage(); });
+  return call(*engine_, [&] { return engine_->space_report().usage(); });
 }
 Result<ObjectRoom> Store::room_for(std::uint64_t object_size) {
-  return call(*engine_, [&] { return engine_->room_for(object_size); });
+  return call(*engine_, [&] { return engine_->space_report().room_for(object_size); });
 }
 std::vector<Counter> Store::counters() {
   if (engine_->in_child()) return {};
-  return engine_->counters();
+  return engine_->counter_report().all();
 }
 Result<FsckReport> Store::fsck(const FsckOptions& options) {
-  return call(*engine_, [&] { return engine_->fsck(options); });
+  return call(*engine_, [&] { return engine_->fsck().run(options); });
 }
 Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
   return call_devices(*engine_,
@@ -338,19 +344,19 @@ Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
   return call_devices(*engine_, [&](core::Devices& all) { return all.clear_errors(devices); });
 }
 Result<std::vector<Damage>> Store::damage() {
-  return call(*engine_, [&] { return engine_->damage(); });
+  return call(*engine_, [&] { return engine_->damage().find(); });
 }
 
 Result<std::vector<Damage>> Store::acknowledge_damage(std::span<const ObjectName> objects) {
-  return call(*engine_, [&] { return engine_->acknowledge_damage(objects); });
+  return call(*engine_, [&] { return engine_->damage().acknowledge(objects); });
 }
 
 Result<std::vector<Damage>> Store::acknowledge_all_damage() {
-  return call(*engine_, [&] { return engine_->acknowledge_damage(std::nullopt); });
+  return call(*engine_, [&] { return engine_->damage().acknowledge(std::nullopt); });
 }
 
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
-  return call(*engine_, [&] { return engine_->scrub(options); });
+  return call(*engine_, [&] { return engine_->scrubber().scrub(options); });
 }
 Status Store::serve_control() {
   return call(*engine_, [&] { return engine_->serve_control(); });

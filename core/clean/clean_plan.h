@@ -19,6 +19,7 @@
 
 #include "alloc/zone.h"
 #include "base/ids.h"
+#include "core/space/space.h"
 
 namespace hexad::core {
 
@@ -32,6 +33,10 @@ struct CleanCandidate {
   Lsn born = 0;              // when it was published; 0: before this opening
   Lsn written = 0;           // when what is in it was written, about
 };
+
+inline CleanCandidate candidate_of(const Space::PackUse& pack) {
+  return {pack.stripe, pack.live, pack.footer, pack.born, pack.written};
+}
 
 struct CleanRules {
   std::uint64_t stripe_bytes = 0;  // user bytes of one unit of a stripe

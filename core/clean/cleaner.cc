@@ -146,7 +146,7 @@ Cleaner::Choice Cleaner::look(const Try& one) {
   choice.rules.most_live = one.most_live;
   for (const Space::PackUse& pack : parts_.space.pack_uses()) {
     if (left_.is_left(pack.stripe, pack.live)) continue;
-    choice.candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
+    choice.candidates.push_back(candidate_of(pack));
   }
   return choice;
 }

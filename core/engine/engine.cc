@@ -2,13 +2,16 @@
 
 #include <utility>
 
+#include "core/check/known_damage.h"
+#include "core/check/scrubber.h"
+#include "core/report/counter_report.h"
+
 namespace hexad::core {
 
 Engine::Engine(StoreParts parts)
     : parts_(std::move(parts)),
       cache_(*parts_.cache),
       in_flight_cells_(executor()),
-      damage_(executor()),
       pins_(executor()),
       readers_(executor()),
       zone_mutex_(executor()),
@@ -25,7 +28,8 @@ Engine::Engine(StoreParts parts)
   reader_ = std::make_unique<BlobReader>(
       *parts_.shape, *parts_.codec, *compressor_, *parts_.space, parts_.system->queue(),
       *parts_.counters, *parts_.log_blobs, &in_flight_cells_,
-      [this](const Blob& blob, const Error& why) { note_damage(blob, why); }, parts_.hedges.get());
+      [this](const Blob& blob, const Error& why) { reports_.damage->note(blob, why); },
+      parts_.hedges.get());
   placer_ = std::make_unique<StripePlacer>(
       *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
       [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
@@ -59,9 +63,11 @@ Engine::Engine(StoreParts parts)
   history_ = std::make_unique<DeviceHistory>(*parts_.members, *parts_.space, executor(),
                                              std::move(parts_.device_records), parts_.bytes_copied);
   make_checkpointer();
-  if (lane_ == nullptr) return;
-  make_cleaner();
-  make_jobs();
+  if (lane_ != nullptr) {
+    make_cleaner();
+    make_jobs();
+  }
+  make_reports();
 }
 
 Engine::~Engine() {
@@ -80,7 +86,7 @@ Engine::~Engine() {
 Status Engine::start() {
   checkpointer_->set_reserve();
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
-  load_damage().ignore();              // a hint, without which the store is as good
+  reports_.damage->load().ignore();    // a hint, without which the store is as good
   if (lane_ == nullptr) return {};
   parts_.resident->take_room();  // what a crash has left takes room of the index
   // All threads that there will ever be, so that none is refused later, in the middle of something.
@@ -119,7 +125,7 @@ void Engine::make_checkpointer() {
   hooks.open_zones = [this] { return devices_ != nullptr && devices_->moves().mover().give_up(); };
   hooks.forget_pages = [this] { newest_.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
-  hooks.fold_counters = [this] { fold_counters(); };
+  hooks.fold_counters = [this] { reports_.counters->fold(); };
   hooks.note_merge = [this](const Status& merged) { jobs_->note(mergers_->any(), merged); };
   hooks.wake_merger = [this](RunMerger& merger) { jobs_->wake(merger); };
   hooks.want_index = [this] { want_index(); };
@@ -137,7 +143,9 @@ void Engine::make_checkpointer() {
 void Engine::make_devices() {
   jobs_ = std::make_unique<JobScheduler>(executor());
   Devices::Above above{*silent_, *parts_.runs, *parts_.indexes, parts_.index_directory};
-  above.fill_cells = [this](const ScrubOptions& piece) { return fill_cells(piece); };
+  above.fill_cells = [this](const ScrubOptions& piece) {
+    return reports_.scrubber->fill_cells(piece);
+  };
   above.look_again = [this] { cleaner_->look_again(); };
   above.clean_again = [this] { clean_again(); };
   above.make_zone = [this] { return make_zone(ZoneFor::kCommits); };
@@ -185,7 +193,8 @@ void Engine::make_jobs() {
   silence_job_ = std::make_unique<SilenceJob>(
       executor().clock(), static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
       [this] { return silent_->leave_hanging(); });
-  damage_job_ = std::make_unique<DamageJob>(executor().clock(), [this] { return write_damage(); });
+  damage_job_ =
+      std::make_unique<DamageJob>(executor().clock(), [this] { return reports_.damage->write(); });
   make_devices();
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
   jobs_->add_crew("hexad-later",

@@ -18,8 +18,6 @@
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/api/commit_options.h"
-#include "core/api/damage.h"
-#include "core/api/object_room.h"
 #include "core/api/options.h"
 #include "core/api/pinned_bytes.h"
 #include "core/blob/blob_prepare.h"
@@ -29,8 +27,6 @@
 #include "core/cache/page_memory.h"
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
-#include "core/check/damage_list.h"
-#include "core/check/fsck_check.h"
 #include "core/clean/cleaner.h"
 #include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
@@ -42,6 +38,7 @@
 #include "core/devices/devices.h"
 #include "core/engine/closing.h"
 #include "core/engine/errands.h"
+#include "core/engine/reports.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
@@ -81,10 +78,6 @@
 
 namespace hexad::core {
 
-enum class BadHeaders : std::uint8_t;
-struct CheckedHeaders;
-struct PoolRoom;
-
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
@@ -120,22 +113,17 @@ class Engine : public InternalCommits {
   // --- background (engine_zones.cc) ---
   Status checkpoint();
 
-  // --- looking (engine_status.cc, engine_space.cc, engine_fsck.cc) ---
-  StoreStatus status();
-  // `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to end.
-  Result<SpaceUsage> space_usage(const std::function<bool()>& go_on = {});
-  Result<ObjectRoom> room_for(std::uint64_t object_size);
-  std::vector<Counter> counters();
-  Result<FsckReport> fsck(const FsckOptions& options);
-  Result<ScrubReport> scrub(const ScrubOptions& options);  // engine_scrub.cc
+  // --- looking, and putting right (engine_reports.cc makes them) ---
+  Fsck& fsck() { return *reports_.fsck; }
+  Scrubber& scrubber() { return *reports_.scrubber; }
+  KnownDamage& damage() { return *reports_.damage; }
+  const StatusReport& status_report() const { return *reports_.status; }
+  SpaceReport& space_report() { return *reports_.space; }
+  CounterReport& counter_report() { return *reports_.counters; }
+  std::vector<EffectiveOption> effective_options() const;
+
   // Precondition: writable().
   Devices& devices() { return *devices_; }
-  // engine_damage.cc; `go_on` as above
-  Result<std::vector<Damage>> damage(const std::function<bool()>& go_on = {});
-  // Nothing: of all of them.
-  Result<std::vector<Damage>> acknowledge_damage(std::optional<std::span<const ObjectName>> objects,
-                                                 const std::function<bool()>& go_on = {});
-  std::vector<EffectiveOption> effective_options() const;
   Status serve_control();  // engine_control.cc
 
   // --- for streams ---
@@ -324,69 +312,17 @@ class Engine : public InternalCommits {
   void clean_again();
   Status release_moved();
 
-  // engine_fsck.cc
-  Status correct_totals(const FsckCheck::WrongTotals& wrong);
-  struct FsckStart;
-  Result<FsckStart> begin_fsck();
-  // All of fsck behind its beginning, into check.report; ends with an error, too, when that is not
-  // complete.
-  Status look_over(const FsckOptions& options, FsckStart& start, FsckCheck& check);
-  // `go_on`: asked between two of their steps; its error ends them.
-  Status check_runs(const FsckOptions& options, const FsckStart& start, FsckCheck& check,
-                    const std::function<Status()>& go_on);
-  Status check_index(FsckCheck& check, const std::function<Status()>& go_on);
-  // Labels and roots of all devices in use. kMended: HD1 and HD2 of core/check/header_check.h.
-  // Returns how many slots were bad, labels that the opening has put right among them, of which
-  // one caller is told. `find`: told of each; `note_silent`: devices that do not answer.
-  Result<std::uint64_t> look_at_headers(BadHeaders bad_headers,
-                                        const std::function<void(Finding)>& find,
-                                        const std::function<void(DeviceId)>& note_silent);
-  Status write_over_bad_roots(const std::vector<const Member*>& members,
-                              std::vector<CheckedHeaders>& checked);
-
-  // engine_scrub.cc
-  class ScrubPass;
-  // scrub(), of which status() does not tell.
-  Result<ScrubReport> run_scrub(const ScrubOptions& options);
-  // As scrub(), of stripes alone of which cells are missing on devices that are there.
-  Result<ScrubReport> fill_cells(const ScrubOptions& options);
-
-  // engine_damage.cc
-  class DamageSearch;
-  Status load_damage();
-  void note_damage(const Blob& blob, const Error& why);
-  // False: there was nothing to write.
-  Result<bool> write_damage();
-  // Until what is known of damage is written, or it takes long.
-  void await_damage_written();
+  // engine_reports.cc
+  void make_reports();
+  // Something of what is known of damage is to be written.
   void wake_damage_job();
-  void show_damage(StoreStatus& status);
+  void show_openings(StoreStatus& status);
 
   // engine_waits.cc
   // Waits while slabs that zones have left are to be free in a moment; whether there is room then.
   bool outlast_moves(const Attempt& attempt);
   // A step of the job that closes.
   void finish_closing();
-
-  // engine_status.cc
-  void fold_counters();
-  void add_free_runs(std::vector<Counter>& counters);
-
-  // engine_space.cc
-  struct SpaceCount;
-  Status add_records(SpaceCount& count, const std::function<bool()>& go_on);
-  // `to_compact`: user bytes that compaction would bring back, where more of it is known than the
-  // cleaner has been told.
-  PoolRoom pool_room(std::uint64_t to_compact);
-  // Space that readers of old versions hold. `waiting`: what is freed and held for nobody.
-  struct HeldByReaders {
-    std::vector<HeldByReader> readers;
-    std::uint64_t held = 0;     // user bytes
-    std::uint64_t waiting = 0;  // user bytes
-  };
-  HeldByReaders held_by_readers();
-  // How much that is, and who holds the most of it; empty: nothing.
-  std::string describe_held();
 
   // engine_control.cc
   Status start_control();
@@ -432,7 +368,6 @@ class Engine : public InternalCommits {
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
   InFlightCells in_flight_cells_;
-  DamageList damage_;
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
   std::unique_ptr<SilentDevices> silent_;
@@ -455,9 +390,9 @@ class Engine : public InternalCommits {
   OpenReaders readers_;
   std::unique_ptr<StoreReader> reads_;
   std::unique_ptr<Cleaner> cleaner_;  // as the lane
+  Reports reports_;
   std::unique_ptr<InFlightBudget> budget_;
   std::atomic<bool> users_committed_{false};  // since somebody has asked
-  std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
 
   io::Mutex zone_mutex_;  // while a zone is made
   Sequencer sequencer_;
@@ -466,11 +401,6 @@ class Engine : public InternalCommits {
   Errands errands_;
   Closing closing_;
   const std::shared_ptr<StagedHome> home_;
-
-  // Of scrub(), for status(): how many run, and how far the one is that said so last, in bytes.
-  std::atomic<std::uint32_t> own_scrubs_{0};
-  std::atomic<std::uint64_t> own_scrub_done_{0};
-  std::atomic<std::uint64_t> own_scrub_total_{0};
 
   io::Mutex control_mutex_;                 // while a control socket is made, and below
   std::shared_ptr<ControlServer> control_;  // null: there is none

@@ -10,6 +10,7 @@
 #include "core/plan/counted_source.h"
 #include "core/plan/staged_object.h"
 #include "core/record/keys.h"
+#include "core/report/space_report.h"
 #include "ec/stripe_layout.h"
 
 namespace hexad::core {
@@ -537,7 +538,7 @@ Status Engine::make_room(const Attempt& attempt) {
   }
   if (!zone.ok()) return zone;
   if (outlast_moves(attempt)) return {};
-  if (const std::string who = describe_held(); !who.empty()) {
+  if (const std::string who = reports_.space->describe_held(); !who.empty()) {
     return attempt.space_error.with_context(who);
   }
   if (looked_at && parts_.space->has_deferred()) {

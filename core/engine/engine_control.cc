@@ -2,10 +2,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check/known_damage.h"
+#include "core/check/scrubber.h"
 #include "core/control/control_places.h"
 #include "core/control/control_server.h"
 #include "core/engine/engine.h"
 #include "core/engine/stream_reader.h"
+#include "core/report/counter_report.h"
+#include "core/report/space_report.h"
+#include "core/report/status_report.h"
 #include "io/lines/line_service.h"
 #include "io/lines/process_info.h"
 
@@ -40,16 +45,6 @@ std::shared_ptr<ControlServer> Engine::control() {
 }
 
 void Engine::show_control(StoreStatus& status) {
-  if (lane_ != nullptr && own_scrubs_ > 0) {
-    JobStatus job;
-    job.name = "scrub";
-    job.purpose = "reading every cell";
-    job.running = true;
-    job.total = own_scrub_total_.load(std::memory_order_relaxed);
-    job.done = std::min(job.total, own_scrub_done_.load(std::memory_order_relaxed));
-    job.unit = "bytes";
-    status.jobs.push_back(std::move(job));
-  }
   std::shared_ptr<ControlServer> server;
   {
     const io::Lock lock(control_mutex_);
@@ -84,10 +79,12 @@ Status Engine::start_control() {
     return Error{ErrorCode::kUnsupported, why, ""};
   }
   ControlWork work;
-  work.status = [this] { return status(); };
-  work.space = [this](const std::function<bool()>& go_on) { return space_usage(go_on); };
-  work.room_for = [this](std::uint64_t object_size) { return room_for(object_size); };
-  work.counters = [this] { return counters(); };
+  work.status = [this] { return reports_.status->status(); };
+  work.space = [this](const std::function<bool()>& go_on) { return reports_.space->usage(go_on); };
+  work.room_for = [this](std::uint64_t object_size) {
+    return reports_.space->room_for(object_size);
+  };
+  work.counters = [this] { return reports_.counters->all(); };
   work.list = [this](const std::string& collection, const ListOptions& options) {
     return list(collection, options);
   };
@@ -95,10 +92,10 @@ Status Engine::start_control() {
     return look_at(collection, name, what);
   };
   work.collections = [this] { return reads_->collections(); };
-  work.damage = [this](const std::function<bool()>& go_on) { return damage(go_on); };
+  work.damage = [this](const std::function<bool()>& go_on) { return reports_.damage->find(go_on); };
   work.acknowledge_damage = [this](std::optional<std::span<const ObjectName>> objects,
                                    const std::function<bool()>& go_on) {
-    return acknowledge_damage(objects, go_on);
+    return reports_.damage->acknowledge(objects, go_on);
   };
   work.bring_back = [this](DeviceId device, const std::string& path) {
     return devices_->returns().bring_back(device, path);
@@ -120,7 +117,9 @@ Status Engine::start_control() {
     if (device.has_value()) devices.push_back(*device);
     return devices_->clear_errors(devices);
   };
-  work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
+  work.scrub = [this](const ScrubOptions& options) {
+    return reports_.scrubber->scrub_apart(options);
+  };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));
   HEXAD_TRY(server->start(

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check/known_damage.h"
 #include "core/engine/attempt.h"
 #include "core/engine/engine.h"
 #include "io/bounded_reads.h"
@@ -49,7 +50,10 @@ bool Engine::outlast_moves(const Attempt& attempt) {
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
-  if (lane_ != nullptr) await_damage_written();
+  if (lane_ != nullptr) {
+    reports_.damage->await_written(
+        [this] { return !writable().ok() || silent_->find(kSilence) != nullptr; });
+  }
   // In this order: a socket that is being made meanwhile is there by now, or refused.
   const Closing::Caller caller = closing_.close();
   if (const auto server = control(); server != nullptr) server->stop();

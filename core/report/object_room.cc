@@ -1,4 +1,4 @@
-#include "core/engine/object_room.h"
+#include "core/report/object_room.h"
 
 #include <algorithm>
 #include <bit>

@@ -53,6 +53,7 @@ ROOMS = {
             "opening",
             "devices",
             "control",
+            "report",
             "engine",
             "",
         )

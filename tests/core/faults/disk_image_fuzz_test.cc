@@ -6,6 +6,11 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "core/check/fsck.h"
+#include "core/check/scrubber.h"
+#include "core/report/counter_report.h"
+#include "core/report/space_report.h"
+#include "core/report/status_report.h"
 #include "tests/core/faults/disk_images.h"
 #include "tools/build/fuzz_seeds.h"
 
@@ -60,10 +65,10 @@ std::vector<std::pair<std::string, std::string>> names_of(core::Engine& engine) 
 
 void look_around(core::Engine& engine) {
   for (const auto& [collection, name] : names_of(engine)) look_at(engine, collection, name);
-  engine.status();
-  engine.space_usage().status().ignore();
-  engine.counters();
-  engine.fsck({true, false}).status().ignore();
+  engine.status_report().status();
+  engine.space_report().usage().status().ignore();
+  engine.counter_report().all();
+  engine.fsck().run({true, false}).status().ignore();
 }
 
 // Every kind of change, on whatever is there. Each may fail.
@@ -86,8 +91,8 @@ void change(core::Engine& engine) {
   commit([](Transaction& t) { t.put(kDefaultCollection, "new", std::string(30'000, 'n')); });
   commit([](Transaction& t) { t.remove_collection("shelf", Contents::kRemoved); });
   engine.checkpoint().ignore();
-  engine.scrub({}).status().ignore();
-  engine.fsck({true, true}).status().ignore();
+  engine.scrubber().scrub({}).status().ignore();
+  engine.fsck().run({true, true}).status().ignore();
 }
 
 const DiskImages& images_of(std::uint8_t byte) {

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/check/fsck.h"
+
 namespace hexad::testing {
 namespace {
 
@@ -49,7 +51,7 @@ TEST_CASE("disk images: as they were left they are sound, and hold everything") 
       std::string problem = "not looked at";
       std::vector<Status> read;
       const Status opened = opener.open(images, access, [&](core::Engine& engine) {
-        const Result<FsckReport> report = engine.fsck({true, false});
+        const Result<FsckReport> report = engine.fsck().run({true, false});
         problem = !report.ok()               ? report.error().to_string()
                   : report->findings.empty() ? ""
                                              : report->findings.front().problem;

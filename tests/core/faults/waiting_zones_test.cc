@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/check/fsck.h"
 #include "core/commit/sequencer.h"
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
@@ -135,7 +136,7 @@ TEST_CASE("waiting zones: one that its commit does not use after all is there fo
     const core::Space::Room room = opened.engine.space().room();
     CHECK(room.units.live == room.internal);  // the manifest's
     CHECK(room.units.in_flight == 0);
-    CHECK(opened.engine.fsck({true, false})->findings.empty());
+    CHECK(opened.engine.fsck().run({true, false})->findings.empty());
     // After closing: until then the background may make one that it wanted amid the commit.
     REQUIRE(opened.engine.close().ok());
     zones = opened.zones();
@@ -147,7 +148,7 @@ TEST_CASE("waiting zones: one that its commit does not use after all is there fo
     t.put(kBucket, "a", noise(kLarge, 1));
     REQUIRE(opened.engine.commit(std::move(t)).ok());
     CHECK(opened.zones() <= zones + 1);  // the background may want one ahead by now
-    CHECK(opened.engine.fsck({true, false})->findings.empty());
+    CHECK(opened.engine.fsck().run({true, false})->findings.empty());
   }
   Store store = fixture.open();
   CHECK((get(store, "a") == noise(kLarge, 1)));

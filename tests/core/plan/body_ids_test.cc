@@ -12,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
 #include "core/record/keys.h"
+#include "core/report/status_report.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -82,7 +83,7 @@ struct Opened {
     t.write(kBucket, name, core::kPageSpan, as_bytes(std::string_view(name)));
     return engine.commit(std::move(t));
   }
-  Epoch epoch() { return engine.status().epoch; }
+  Epoch epoch() { return engine.status_report().status().epoch; }
   // How many keys of pages each body has.
   std::map<BodyId, int> bodies() {
     std::map<BodyId, int> found;
@@ -121,7 +122,7 @@ TEST_CASE("body_ids: half an epoch's ids are followed by another epoch, beside t
     }
     for (int i = 0; i < 5; ++i) REQUIRE(opened.put(std::to_string(objects++)).ok());
     CHECK(opened.epoch() == first + 1);
-    CHECK_FALSE(opened.engine.status().read_only);
+    CHECK_FALSE(opened.engine.status_report().status().read_only);
     const std::map<BodyId, int> bodies = opened.bodies();
     CHECK(bodies.size() == static_cast<std::size_t>(objects));
     CHECK(bodies.begin()->first == (first << 32 | (BodyIds::kHalf - 2)));
@@ -141,7 +142,7 @@ TEST_CASE("body_ids: with few ids left transactions are refused until there is a
     CHECK_THAT(refused.error().message, Catch::Contains("4026531840 have been used"));
     CHECK_THAT(refused.error().hint, Catch::Contains("Retry"));
     CHECK(opened.bodies().empty());
-    while (!opened.put("0").ok()) REQUIRE_FALSE(opened.engine.status().read_only);
+    while (!opened.put("0").ok()) REQUIRE_FALSE(opened.engine.status_report().status().read_only);
     CHECK(opened.epoch() == first + 1);
     CHECK(opened.bodies().begin()->first >> 32 == first + 1);
   }

@@ -6,6 +6,7 @@
 
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
+#include "core/report/counter_report.h"
 #include "tests/core/store_fixture.h"
 #include "tests/kv/forwarding_index.h"
 
@@ -42,7 +43,7 @@ struct CountedEngine {
     REQUIRE(engine->start().ok());
   }
   std::uint64_t device_bytes_read() {
-    for (const Counter& counter : engine->counters()) {
+    for (const Counter& counter : engine->counter_report().all()) {
       if (counter.name == "device_read_bytes") return counter.since_open;
     }
     return 0;

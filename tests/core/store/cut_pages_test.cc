@@ -8,10 +8,12 @@
 #include <string>
 #include <thread>
 
+#include "core/check/fsck.h"
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
 #include "core/record/keys.h"
 #include "core/record/record.h"
+#include "core/report/counter_report.h"
 #include "io/rng.h"
 #include "tests/base/thinned.h"
 #include "tests/core/store_fixture.h"
@@ -86,7 +88,7 @@ struct Opened {
     return count;
   }
   std::uint64_t checkpoints() {
-    for (const Counter& counter : engine.counters()) {
+    for (const Counter& counter : engine.counter_report().all()) {
       if (counter.name == "checkpoints") return counter.since_open;
     }
     return 0;
@@ -95,7 +97,7 @@ struct Opened {
     FsckOptions options;
     options.deep = true;
     std::string found;
-    const FsckReport report = engine.fsck(options).value();
+    const FsckReport report = engine.fsck().run(options).value();
     for (const Finding& finding : report.findings) {
       found += finding.subject + ": " + finding.problem + "\n";
     }

@@ -12,6 +12,8 @@
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
 #include "core/record/keys.h"
+#include "core/report/counter_report.h"
+#include "core/report/status_report.h"
 #include "tests/core/noise.h"
 #include "tests/core/store_fixture.h"
 
@@ -79,13 +81,13 @@ struct RefusingEngine {
     REQUIRE(engine->start().ok());
   }
   std::uint64_t counted(std::string_view name) const {
-    for (const Counter& counter : engine->counters()) {
+    for (const Counter& counter : engine->counter_report().all()) {
       if (counter.name == name) return counter.since_open;
     }
     return 0;
   }
   std::string problem_of_cleaning() const {
-    for (const JobStatus& job : engine->status().jobs) {
+    for (const JobStatus& job : engine->status_report().status().jobs) {
       if (job.name == "clean") return job.problem;
     }
     return "no such job";

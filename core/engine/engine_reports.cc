@@ -1,0 +1,80 @@
+// What the parts that look at the store, and put it right, are given of it.
+#include "core/check/fsck.h"
+#include "core/check/known_damage.h"
+#include "core/check/pool_headers.h"
+#include "core/check/scrubber.h"
+#include "core/engine/engine.h"
+#include "core/report/counter_report.h"
+#include "core/report/effective_options.h"
+#include "core/report/space_report.h"
+#include "core/report/status_report.h"
+
+namespace hexad::core {
+
+Reports::Reports() = default;
+Reports::~Reports() = default;
+
+void Engine::make_reports() {
+  const auto closed = [this] { return closing_.is_closed(); };
+  const auto can_write = [this] { return writable(); };
+  reports_.damage = std::make_unique<KnownDamage>(
+      KnownDamage::Parts{executor(),
+                         {parts_.shape->record, *parts_.log_blobs, *reader_, *reads_},
+                         lane_ == nullptr ? nullptr : this,
+                         closed,
+                         can_write,
+                         [this] { wake_damage_job(); }});
+  reports_.headers =
+      std::make_unique<PoolHeaders>(*parts_.members, membership_.get(), *silent_, parts_.mended);
+  const CheckParts look{executor(),
+                        parts_.system->queue(),
+                        *parts_.shape,
+                        *parts_.codec,
+                        *parts_.space,
+                        *parts_.log_blobs,
+                        *parts_.counters,
+                        *reader_,
+                        *reads_,
+                        *parts_.runs,
+                        checkpointer_->mutex(),
+                        *silent_,
+                        *reports_.headers,
+                        closed};
+  reports_.fsck =
+      std::make_unique<Fsck>(look, Fsck::Parts{*parts_.metadata, *parts_.index, parts_.torn,
+                                               sequencer_, lane_.get(), *this, can_write});
+  reports_.scrubber = std::make_unique<Scrubber>(look, in_flight_cells_, *reports_.damage);
+  reports_.status = std::make_unique<StatusReport>(StatusReport::Parts{
+      parts_, lane_.get(), membership_.get(), jobs_.get(), *checkpointer_, *history_,
+      *reports_.scrubber, *reports_.damage, [this](StoreStatus& status) { show_openings(status); },
+      [this](StoreStatus& status) { show_control(status); },
+      [this](const Member& member, DeviceStatus& device, StoreStatus& status) {
+        if (devices_ != nullptr) devices_->show_unused(member, device, status);
+      }});
+  reports_.space = std::make_unique<SpaceReport>(
+      SpaceReport::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space,
+                         *parts_.log_blobs, *parts_.counters, *reads_, readers_, *parts_.index,
+                         *checkpointer_, cleaner_.get(), !parts_.memory_only});
+  reports_.counters = std::make_unique<CounterReport>(
+      CounterReport::Parts{*parts_.counters, *parts_.compression_counters, *parts_.members,
+                           *parts_.space, cache_, *parts_.resident});
+}
+
+std::vector<EffectiveOption> Engine::effective_options() const {
+  return core::effective_options(parts_);
+}
+
+void Engine::wake_damage_job() {
+  if (jobs_ == nullptr) return;
+  damage_job_->want();
+  jobs_->wake(*damage_job_);
+}
+
+void Engine::show_openings(StoreStatus& status) {
+  if (const std::string text = silent_->describe_silent_new(); !text.empty()) {
+    status.warnings.push_back(text + ": whoever adds, drains or removes devices waits for it");
+  }
+  if (devices_ != nullptr) devices_->show_calls(status);
+}
+
+}  // namespace hexad::core
