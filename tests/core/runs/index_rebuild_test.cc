@@ -27,7 +27,7 @@ struct Fixture {
     add(changes, 30);
   }
   void add(const RunModel& model, Lsn lsn) {
-    const Lsn before = runs.empty() ? 0 : runs.front()->info().last_lsn;
+    const Lsn before = runs.empty() ? Lsn{0} : runs.front()->info().last_lsn;
     runs.insert(runs.begin(), kv::testing::write_run(model, before, lsn).open());
     models.push_back(model);
   }

@@ -27,7 +27,11 @@ TEST_CASE("lmdb_state: random states come back, the extremes too") {
     const auto number = [&] { return rng.next() >> rng.below(64); };
     LmdbState state{rng.uuid(), number(), number(), number(), number()};
     if (i == 0) state = LmdbState{};
-    if (i == 1) state.lsn = state.epoch = state.next_segment = state.prints = ~std::uint64_t{0};
+    if (i == 1) {
+      state.lsn = kMaxLsn;
+      state.epoch = ~std::uint64_t{0};
+      state.next_segment = state.prints = ~std::uint64_t{0};
+    }
     REQUIRE(decode_lmdb_state(encode_lmdb_state(state)).value() == state);
   }
 }

@@ -90,7 +90,7 @@ Described describe(Decoder& in, const std::vector<Described>& before, const Uuid
   header.first_lsn = (flags & kOwnLsn) != 0 ? in.u8() : previous.lsn + 1;
   header.previous_position = previous.position;
   header.previous_crc = previous.crc;
-  header.watermark = (flags & kOwnWatermark) != 0 ? in.u8() : previous.lsn;
+  header.watermark = (flags & kOwnWatermark) != 0 ? Lsn{in.u8()} : previous.lsn;
   if (fence) header.fence_end_lsn = header.first_lsn - 1;
   std::string body;
   if (header.kind == LogBlockKind::kRecords) {

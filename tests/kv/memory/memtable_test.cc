@@ -122,7 +122,7 @@ TEST_CASE("memtable: random histories agree with nested maps") {
       Value value;
       if (!rng.chance(1, 5)) value = std::string(rng.below(60), static_cast<char>(rng.next()));
       // Now and then a version that comes late.
-      const Lsn at = rng.chance(1, 20) ? 1 + rng.below(lsn) : lsn;
+      const Lsn at = rng.chance(1, 20) ? Lsn{1 + rng.below(lsn)} : lsn;
       table.apply(at, key, value);
       model[key][at] = value;
       if (step % 1500 == 1499) {
