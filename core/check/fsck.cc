@@ -64,7 +64,7 @@ Status Fsck::correct_totals(const FsckCheck::WrongTotals& wrong) {
     record.images.push_back({key, std::move(image)});
     return {};
   };
-  return parts_.commits.commit_internal(fill).status();
+  return parts_.commits->commit_internal(fill).status();
 }
 
 // What fsck takes down while commits and checkpoints wait.

@@ -27,8 +27,8 @@ class Fsck {
     kv::TieredIndex& index;
     const TornCells& torn;
     Sequencer& sequencer;
-    Lane* lane;  // null when the store is read-only
-    InternalCommits& commits;
+    Lane* lane;                // null when the store is read-only
+    InternalCommits* commits;  // as the lane
     std::function<Status()> writable;
   };
   Fsck(CheckParts look, Parts parts);

@@ -25,7 +25,7 @@ namespace hexad::core {
 
 class DeviceChanges {
  public:
-  // Runs the work on a thread of its own, as Errands::run_apart() (core/engine/errands.h).
+  // Runs the work on a thread of its own, as Errands::run_apart() (core/job/errands.h).
   using RunApart = std::function<Status(std::function<Status()> work,
                                         const std::function<std::optional<Error>()>& leave)>;
   // What of the room it needs. All outlive it.

@@ -12,13 +12,12 @@ Engine::Engine(StoreParts parts)
     : parts_(std::move(parts)),
       cache_(*parts_.cache),
       in_flight_cells_(executor()),
+      ids_([this] { lose_suspects_soon(); }),
+      order_(executor(), *parts_.metadata, *parts_.counters, kRememberedExtents),
+      closing_(executor()),
+      errands_(executor()),
       pins_(executor()),
       readers_(executor()),
-      zone_mutex_(executor()),
-      sequencer_(executor()),
-      newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
-      errands_(executor()),
-      closing_(executor()),
       home_(std::make_shared<StagedHome>(executor(), *this)),
       control_mutex_(executor()) {
   parts_.metadata->set_cache(&cache_);
@@ -33,10 +32,6 @@ Engine::Engine(StoreParts parts)
   placer_ = std::make_unique<StripePlacer>(
       *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
       [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
-  // Buffered commits hold some of it until they are durable.
-  budget_ = std::make_unique<InFlightBudget>(executor(), parts_.options.max_in_flight, [this] {
-    return seal_job_ != nullptr && seal_job_->seal_now();
-  });
   reads_ = std::make_unique<StoreReader>(ReadSources{
       *parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, cache_, pins_, *parts_.counters,
       executor(), [this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); }});
@@ -48,24 +43,22 @@ Engine::Engine(StoreParts parts)
                                      jobs_->wake(*repair_job_);
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
-    ids_.begin(lane_->epoch(), parts_.ids_drawn);
+    ids_.ids().begin(lane_->epoch(), parts_.ids_drawn);
     membership_ = std::make_unique<Membership>(
-        Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_, ids_,
-                          *parts_.counters, [this] { devices_->returns().wake(); }},
+        Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_,
+                          ids_.ids(), *parts_.counters, [this] { devices_->returns().wake(); }},
         parts_.root);
     mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
                                             [this](const Status& merged) { on_merged(merged); });
   }
-  silent_ = std::make_unique<SilentDevices>(SilentDevices::Parts{
-      executor(), *parts_.shape, *parts_.members, *parts_.space, lane_.get(), membership_.get(),
-      static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
-      [this] { lose_suspects_soon(); }});
+  make_order();
   history_ = std::make_unique<DeviceHistory>(*parts_.members, *parts_.space, executor(),
                                              std::move(parts_.device_records), parts_.bytes_copied);
   make_checkpointer();
   if (lane_ != nullptr) {
     make_cleaner();
     make_jobs();
+    make_commit_path();
   }
   make_reports();
 }
@@ -119,11 +112,11 @@ Status Engine::here() const {
 
 void Engine::make_checkpointer() {
   Checkpointer::Hooks hooks;
-  hooks.pack_payloads = [this] { return pack_payloads(); };
-  hooks.make_zone = [this] { return make_zone(ZoneFor::kCheckpoint); };
-  hooks.await_zone = [this] { const io::Lock until_it_is_there(zone_mutex_); };
+  hooks.pack_payloads = [this] { return commit_path_->packer().pack_payloads(); };
+  hooks.make_zone = [this] { return zones_->make(ZoneMaker::For::kCheckpoint); };
+  hooks.await_zone = [this] { zones_->await(); };
   hooks.open_zones = [this] { return devices_ != nullptr && devices_->moves().mover().give_up(); };
-  hooks.forget_pages = [this] { newest_.forget_pages(); };
+  hooks.forget_pages = [this]() HEXAD_REQUIRES(order_.sequencer) { order_.newest.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
   hooks.fold_counters = [this] { reports_.counters->fold(); };
   hooks.note_merge = [this](const Status& merged) { jobs_->note(mergers_->any(), merged); };
@@ -136,8 +129,8 @@ void Engine::make_checkpointer() {
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Parts{
       executor(), *parts_.shape, *preparer_, parts_.memory_only, parts_.root.log_devices,
       *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,
-      *parts_.index, *parts_.counters, sequencer_, lane_.get(), mergers_.get(), membership_.get(),
-      std::move(hooks)});
+      *parts_.index, *parts_.counters, order_.sequencer, lane_.get(), mergers_.get(),
+      membership_.get(), std::move(hooks)});
 }
 
 void Engine::make_devices() {
@@ -148,7 +141,7 @@ void Engine::make_devices() {
   };
   above.look_again = [this] { cleaner_->look_again(); };
   above.clean_again = [this] { clean_again(); };
-  above.make_zone = [this] { return make_zone(ZoneFor::kCommits); };
+  above.make_zone = [this] { return zones_->make(ZoneMaker::For::kCommits); };
   above.reclaim = [this] { reclaim(); };
   above.run_apart = [this](std::function<Status()> work, const Errands::Leave& leave) {
     return errands_.run_apart(std::move(work), leave);
@@ -156,8 +149,8 @@ void Engine::make_devices() {
   devices_ = std::make_unique<Devices>(
       DeviceParts{*parts_.system, *parts_.shape, parts_.options, parts_.memory_only,
                   *parts_.members, *parts_.space, *parts_.counters, *lane_, *membership_, *history_,
-                  *checkpointer_, *jobs_, *this, zone_mutex_, [this] { return writable(); },
-                  [this] { return closing_.is_closed(); }},
+                  *checkpointer_, *jobs_, *own_commits_, zones_->mutex(),
+                  [this] { return writable(); }, [this] { return closing_.is_closed(); }},
       above);
 }
 
@@ -165,10 +158,10 @@ void Engine::make_devices() {
 // takes seconds, and one of young runs does not wait for a longer one. What the others commit waits
 // for a repair when a device fails: it comes last.
 void Engine::make_jobs() {
-  zone_job_ =
-      std::make_unique<ZoneJob>(ZoneJob::Work{[this] { return parts_.space->wants_zone(); },
-                                              [this] { return make_zone(ZoneFor::kCommits); },
-                                              [this] { return parts_.space->slabs_left(); }});
+  zone_job_ = std::make_unique<ZoneJob>(
+      ZoneJob::Work{[this] { return parts_.space->wants_zone(); },
+                    [this] { return zones_->make(ZoneMaker::For::kCommits); },
+                    [this] { return parts_.space->slabs_left(); }});
   checkpoint_job_ = std::make_unique<CheckpointJob>(
       executor().clock(),
       CheckpointJob::Work{[this] { return checkpoint(); }, [this] { return checkpoint_due(); },
@@ -182,7 +175,7 @@ void Engine::make_jobs() {
       }});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
   deletion_job_ = std::make_unique<DeletionJob>(
-      DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),
+      DeletionJob::Parts{*own_commits_, *parts_.log_blobs, parts_.shape->record, executor(),
                          [this] { jobs_->wake(*deletion_job_); }});
   clean_job_ = std::make_unique<CleanJob>(
       executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },

@@ -28,17 +28,14 @@
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
 #include "core/clean/cleaner.h"
-#include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
-#include "core/commit/newest_state.h"
-#include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
 #include "core/control/control_server.h"
 #include "core/devices/devices.h"
-#include "core/engine/closing.h"
-#include "core/engine/errands.h"
 #include "core/engine/reports.h"
+#include "core/job/closing.h"
+#include "core/job/errands.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
@@ -56,11 +53,6 @@
 #include "core/membership/silent_devices.h"
 #include "core/metadata/metadata.h"
 #include "core/opening/store_parts.h"
-#include "core/plan/body_ids.h"
-#include "core/plan/copies_under_way.h"
-#include "core/plan/owners.h"
-#include "core/plan/planner.h"
-#include "core/plan/prepared.h"
 #include "core/plan/staged_object.h"
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
@@ -70,6 +62,13 @@
 #include "core/space/members.h"
 #include "core/space/space.h"
 #include "core/stats/counters.h"
+#include "core/transact/commit_path.h"
+#include "core/transact/id_source.h"
+#include "core/transact/order.h"
+#include "core/transact/own_commits.h"
+#include "core/transact/reclaimer.h"
+#include "core/transact/write_gate.h"
+#include "core/transact/zone_maker.h"
 #include "ec/codec.h"
 #include "io/fork_mark.h"
 #include "io/system.h"
@@ -81,10 +80,10 @@ namespace hexad::core {
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
-class Engine : public InternalCommits {
+class Engine {
  public:
   explicit Engine(StoreParts parts);
-  ~Engine() override;
+  ~Engine();
   // Starts all threads there will be and takes back what crashed writers left. Once, after
   // creation. Errors: those of commits; the system refuses a thread.
   Status start();
@@ -95,14 +94,15 @@ class Engine : public InternalCommits {
   // close() does; where it is false nothing of this may be destroyed.
   bool may_end();
 
-  // --- commits (engine_submit.cc, engine_commit.cc) ---
+  // --- commits (core/transact) ---
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
   bool waits_for_devices() const { return silent_->any_soon(); }
-  using InternalCommits::commit_internal;
-  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed,
-                              LogRoom room) override;
+  // Precondition: open for writing; so for all of these.
+  InternalCommits& own_commits() { return *own_commits_; }
+  StreamRoom& stream_room() { return commit_path_->stream_room(); }
+  IdSource& ids() { return ids_; }
 
   // --- reads ---
   StoreReader& reads() { return *reads_; }
@@ -110,7 +110,7 @@ class Engine : public InternalCommits {
   // Asks for a checkpoint where a page passes over many deleted names (engine_list.cc).
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
 
-  // --- background (engine_zones.cc) ---
+  // --- background (engine_progress.cc) ---
   Status checkpoint();
 
   // --- looking, and putting right (engine_reports.cc makes them) ---
@@ -134,22 +134,17 @@ class Engine : public InternalCommits {
   Space& space() { return *parts_.space; }
   Counters& stats() { return *parts_.counters; }
   io::Executor& executor() { return parts_.system->executor(); }
-  BodyId new_body();
-  // Whether there are enough of them for what begins now. Errors: kExhausted (D2 of
-  // core/plan/body_ids.h).
-  Status may_draw_ids();
   // The most keys of the metadata that any one hold of the sequencer's lock has looked at or
   // written, to plan a transaction or to change something of the engine's own.
-  std::uint64_t largest_hold() const { return newest_.largest_hold(); }
+  // Any thread, without the lock: it is an atomic.
+  std::uint64_t largest_hold() const HEXAD_NO_THREAD_SAFETY_ANALYSIS {
+    return order_.newest.largest_hold();
+  }
   // Largest record of a transaction, bytes. Precondition: open for writing.
   std::uint64_t max_record() { return lane_->max_record(); }
   StripeWriter stripe_writer() {
     return {shape(), space(), *parts_.members, stats(), StripeUse::kUser};
   }
-  // `cut`: not 0, with an error, where no run is that long: it is to be cut into stripes of so many
-  // units, at least `shortest`, which there are.
-  Result<alloc::Extent> allocate_for_stream(std::uint32_t units, std::uint32_t shortest,
-                                            std::uint32_t& cut);
   // Reclaims soon the pages of a body that no object names, and its writer key.
   void schedule_deletion(BodyId body) { deletion_job_->schedule({{body}, {}}); }
   // Devices are known to Space::suspect(), and nobody is about to lose them, or ids of the epoch
@@ -160,11 +155,12 @@ class Engine : public InternalCommits {
   Status lose_devices(const std::set<DeviceId>& failed) {
     return membership_->lose_devices(failed);
   }
-  Result<compression::Policy> policy_of(std::string_view collection);
   // The hint for data that comes without one: the object's own, where the policy heeds it.
   Result<Hint> stored_hint(std::string_view collection, std::string_view name,
-                           const compression::Policy& policy);
-  Status writable() const;
+                           const compression::Policy& policy) {
+    return commit_path_->preparer().stored_hint(collection, name, policy);
+  }
+  Status writable() const { return gate_->check(); }
   // kForked in a child of the process that opened the store. Nothing of the engine may be used
   // there: locks may be held by threads that do not exist, devices are the parent's. So it is asked
   // before anything else, and there nothing is destroyed.
@@ -173,134 +169,20 @@ class Engine : public InternalCommits {
   // What is staged here names it.
   const std::shared_ptr<StagedHome>& home() const { return home_; }
 
-  // --- PlanSource: the newest state; under the sequencer's lock ---
-  Result<std::optional<std::string>> get(std::string_view key) override { return newest_.get(key); }
-  Status scan(std::string_view prefix, const Visit& visit) override {
-    return newest_.scan(prefix, visit);
-  }
-  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
-    return newest_.scan_from(prefix, from, visit);
-  }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
-    return newest_.known_page(body, page);
-  }
-  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) override {
-    return newest_.scan_within(prefix, from, visit, newest_.fill_walk());
-  }
-
  private:
-  // engine_commit.cc
-  struct Attempt;
-  // What a try to give a record its place lacked.
-  struct Lacking {
-    std::uint64_t log_bytes = 0;    // not zero: the log has no room for so many
-    bool too_many_deleted = false;  // keys that were deleted since the last checkpoint
-  };
-  // One try of commit_internal(); not durable yet. 0: something was lacking.
-  Result<Lsn> try_internal(const FillRecord& fill, const std::function<void()>& placed,
-                           LogRoom room, Lacking& lacking);
-  Result<PreparedOps> prepare(const Transaction& transaction);
-  // What the ops of one transaction have in common while they are prepared.
-  struct Preparing {
-    std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
-    SharedCopies copies;
-    std::uint32_t most_units = kAnyUnits;  // of a stripe
-  };
-  Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                    Inlining inlining, Preparing& preparing, PreparedOps& prepared);
-  enum class Author : std::uint8_t { kUser, kEngine };
-  Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
-                  Lsn* rests_on, Author author = Author::kUser);
-  // What became of a try to give a transaction its place in the order; what it lacked stands in the
-  // attempt.
-  enum class Outcome : std::uint8_t {
-    kSequenced,   // it has its place
-    kRedo,        // some ops have to be prepared again
-    kFragmented,  // pages have too many pieces: they are to be compacted first
-    kLayered,     // omaps have too many layers: some are to be merged first
-    kCut,         // what is cut off of bodies is to be reclaimed first
-    kCold,        // something of the runs is to be read first
-    kTombstones,  // the plan met too many keys that were deleted: a checkpoint takes them away
-    kNeedsRoom,   // in the log, or space
-  };
-  // Errors: nothing can be done about them here; nothing is left of the transaction.
-  Result<Outcome> try_sequence(const Transaction& transaction, PreparedOps& prepared,
-                               Submission& submission, Attempt& attempt);
-  Result<Outcome> plan_and_place(const Transaction& transaction, PreparedOps& prepared,
-                                 Submission& submission, Attempt& attempt);
-  // `most_units`: of a stripe.
-  Status prepare_again(const Transaction& transaction, const std::vector<Redo>& redo_ops,
-                       std::uint32_t most_units, PreparedOps& prepared);
-  Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
-  struct Cuts;
-  Result<bool> cut_shorter(const Transaction& transaction, PreparedOps& prepared, Cuts& cuts);
-  void count_cuts(const Cuts& cuts, std::size_t pieces);
-  // Under the sequencer's lock.
-  Status place_ahead(Submission& submission, Attempt& attempt);
-  Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
-  Status make_way(const Attempt& attempt);
-  // The same where the thread may be called back: an errand.
-  Status make_way_apart(const Attempt& attempt);
-  // Of a commit that is called back before it has its place.
-  static Error called_back_early();
-  Status make_zone_for(const Attempt& attempt);
-  Status unplaced(const Status& why) const;
-  Status make_room(const Attempt& attempt);
-  // A checkpoint where payloads of `least` bytes or more ride in the log, which packs them all.
-  Status pack_for_room(std::uint64_t least);
-  Status rewrite_page(const CrowdedPage& crowded);
+  // engine_commits.cc
+  void make_order();
+  void make_commit_path();
+  // What was freed and nobody looks at any more comes back.
+  Lsn reclaim() { return reclaimer_->reclaim(); }
 
-  // engine_warm.cc
-  // What every plan asks for: of collections and objects that ops name.
-  Status warm_names(const Transaction& transaction, WarmKeys& warm);
-  // All that the plan would ask for just now. Names and places of blobs are others then.
-  void rehearse(const Transaction& transaction, PreparedOps& prepared, WarmKeys& warm);
-  // What was freed and nobody looks at any more comes back. The oldest state that a read looks at
-  // which has just begun, or is short; that of now where there is none.
-  Lsn reclaim();
-  // Waits for such reads. Whether there are more free units than the attempt found.
-  bool outlast_reads(const Attempt& attempt);
-
-  // engine_prepare.cc
-  // Takes hints of the transaction to the later ops that bring data for the same objects.
-  static void tell_hints(const Transaction& transaction, PreparedOps& prepared);
-  // The object in the newest state, pending commits included; nothing: there is none.
-  Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
-                                                      std::string_view name);
-  // Until commits up to `lsn` can be read, or the store cannot be written any more.
-  Status wait_until_read(Lsn lsn);
-  // For a split_collection.
-  Result<std::shared_ptr<CountedNames>> count_names(const TransactionOp& op);
-  Result<std::shared_ptr<CountedNames>> count_names(std::vector<NameRange> ranges);
-  // For an expect_bytes. May wait until commits in flight can be read.
-  Result<ComparedBytes> compare_bytes(const TransactionOp& op);
-
-  // engine_submit.cc
-  void submit_here(Transaction&& transaction, const CommitCallback& done,
-                   const CommitOptions& options);
-  Status acceptable(const Transaction& transaction, Durability durability) const;
-  // Buffered commits are waiting: seals them soon.
-  void seal_soon();
-  // kIo when buffered commits have been lost (R15).
-  Status lost_buffered() const;
-  Error told(const Error& error, Durability durability) const;
-
-  // engine_pack.cc
-  Status pack_payloads();
-  Status pack_some(const std::vector<YoungBlob>& blobs);
-
-  // engine_zones.cc
+  // engine_progress.cc
   Status run_checkpoint() { return checkpointer_->run(Checkpointer::Close::kGoesOn); }
   void on_merged(const Status& merged);
   void make_checkpointer();
   void make_devices();
   void make_jobs();
   void lose_suspects();  // a step of a job
-  // Ahead of need; for a commit that waits; for a checkpoint that does.
-  enum class ZoneFor : std::uint8_t { kCommits, kWaiting, kCheckpoint };
-  Status make_zone(ZoneFor whom);
-  // Under zone_mutex_. `lacking`: of kWaiting, and then there is no zone, and no error either.
-  Status make_zone_locked(ZoneFor whom, Lacking& lacking);
   void want_index();
   void on_progress();
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
@@ -318,9 +200,7 @@ class Engine : public InternalCommits {
   void wake_damage_job();
   void show_openings(StoreStatus& status);
 
-  // engine_waits.cc
-  // Waits while slabs that zones have left are to be free in a moment; whether there is room then.
-  bool outlast_moves(const Attempt& attempt);
+  // engine_close.cc
   // A step of the job that closes.
   void finish_closing();
 
@@ -334,32 +214,6 @@ class Engine : public InternalCommits {
   // engine_list.cc
   void want_checkpoint();
 
-  // engine_copy.cc
-  struct CopyStep;
-  // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null. An
-  // errand.
-  Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, const ShiftedRange& range,
-                                                  std::shared_ptr<CopiedPages> copied);
-  Result<std::shared_ptr<CopiedPages>> copy_pages_here(BodyId from, const ShiftedRange& range,
-                                                       std::shared_ptr<CopiedPages> copied);
-  std::shared_ptr<CopiedPages> begin_copy(BodyId from, const ShiftedRange& range);
-  Status copy_some_pages(CopiedPages& copied);
-  Status copy_stale_pages(CopyStep& step);
-  Status copy_next_pages(CopyStep& step);
-  Status copy_page(std::uint32_t page, CopyStep& step);
-  Result<const ExtentList*> source_page(std::uint32_t page, CopyStep& step);
-  Result<const ExtentList*> keep_source(std::uint32_t page, std::string_view value, CopyStep& step);
-
-  // engine_layers.cc
-  // Makes the list of layers below the object's omap shorter; what it shows stays the same.
-  Status merge_layers(const LayeredObject& object);
-  struct LayerKey;
-  Status copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record);
-  Status copy_entry(const LayerKey& key, OmapId to, LogRecord& record, BlobOwners& owners);
-  // Whether the list still had the layers.
-  Result<bool> replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
-                              OmapId by);
-
   io::ForkMark process_;  // that opened the store
   StoreParts parts_;
   ReadCache& cache_;
@@ -368,8 +222,16 @@ class Engine : public InternalCommits {
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
   InFlightCells in_flight_cells_;
-  std::unique_ptr<Lane> lane_;              // null when read-only
-  std::unique_ptr<Membership> membership_;  // as the lane
+  IdSource ids_;
+  Order order_;
+  Closing closing_;
+  Errands errands_;
+  std::unique_ptr<Lane> lane_;  // null when read-only
+  std::unique_ptr<WriteGate> gate_;
+  std::unique_ptr<Reclaimer> reclaimer_;     // as the lane
+  std::unique_ptr<OwnCommits> own_commits_;  // as the lane
+  std::unique_ptr<Membership> membership_;   // as the lane
+  std::unique_ptr<ZoneMaker> zones_;         // as the lane
   std::unique_ptr<SilentDevices> silent_;
   std::unique_ptr<RunMergers> mergers_;  // as the lane
   std::unique_ptr<DeviceHistory> history_;
@@ -391,16 +253,9 @@ class Engine : public InternalCommits {
   std::unique_ptr<StoreReader> reads_;
   std::unique_ptr<Cleaner> cleaner_;  // as the lane
   Reports reports_;
-  std::unique_ptr<InFlightBudget> budget_;
-  std::atomic<bool> users_committed_{false};  // since somebody has asked
 
-  io::Mutex zone_mutex_;  // while a zone is made
-  Sequencer sequencer_;
-  NewestState newest_;  // guarded by sequencer_
-  BodyIds ids_;
-  Errands errands_;
-  Closing closing_;
   const std::shared_ptr<StagedHome> home_;
+  std::unique_ptr<CommitPath> commit_path_;  // as the lane
 
   io::Mutex control_mutex_;                 // while a control socket is made, and below
   std::shared_ptr<ControlServer> control_;  // null: there is none

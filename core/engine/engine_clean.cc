@@ -7,7 +7,7 @@ void Engine::make_cleaner() {
   cleaner_ = std::make_unique<Cleaner>(
       CleanParts{executor(), *parts_.shape, *parts_.codec, parts_.system->queue(), *parts_.members,
                  *parts_.space, *parts_.log_blobs, *parts_.counters, *reader_, *preparer_, *reads_,
-                 *this, [this] { return parts_.index->applied_lsn(); },
+                 *own_commits_, [this] { return parts_.index->applied_lsn(); },
                  [this] { return lane_->durable(); }, [this] { return run_checkpoint(); },
                  [this]() -> Status {
                    const auto needless = [] { return true; };

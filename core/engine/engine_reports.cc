@@ -20,7 +20,7 @@ void Engine::make_reports() {
   reports_.damage = std::make_unique<KnownDamage>(
       KnownDamage::Parts{executor(),
                          {parts_.shape->record, *parts_.log_blobs, *reader_, *reads_},
-                         lane_ == nullptr ? nullptr : this,
+                         own_commits_.get(),
                          closed,
                          can_write,
                          [this] { wake_damage_job(); }});
@@ -40,9 +40,9 @@ void Engine::make_reports() {
                         *silent_,
                         *reports_.headers,
                         closed};
-  reports_.fsck =
-      std::make_unique<Fsck>(look, Fsck::Parts{*parts_.metadata, *parts_.index, parts_.torn,
-                                               sequencer_, lane_.get(), *this, can_write});
+  reports_.fsck = std::make_unique<Fsck>(
+      look, Fsck::Parts{*parts_.metadata, *parts_.index, parts_.torn, order_.sequencer, lane_.get(),
+                        own_commits_.get(), can_write});
   reports_.scrubber = std::make_unique<Scrubber>(look, in_flight_cells_, *reports_.damage);
   reports_.status = std::make_unique<StatusReport>(StatusReport::Parts{
       parts_, lane_.get(), membership_.get(), jobs_.get(), *checkpointer_, *history_,

@@ -52,8 +52,8 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   staged->collection = collection;
   staged->name = name;
   staged->hint = hint;
-  HEXAD_TRY(engine.may_draw_ids());
-  staged->body = engine.new_body();
+  HEXAD_TRY(engine.ids().may_draw());
+  staged->body = engine.ids().draw();
   if (!hint.has_value()) {
     HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
   }
@@ -265,7 +265,7 @@ Status StreamWriter::write_piece(ByteView bytes, std::span<const ByteRange> runs
   std::uint32_t cut = 0;
   {
     const io::NoUnwinding none("a piece of a stream");
-    Result<alloc::Extent> where = engine_.allocate_for_stream(coded.units, shortest, cut);
+    Result<alloc::Extent> where = engine_.stream_room().allocate(coded.units, shortest, cut);
     if (!where.ok() && cut == 0) return fail(where.error());
     if (where.ok()) {
       send(std::move(flight), *where, runs);
@@ -336,7 +336,7 @@ Status StreamWriter::land_oldest() {
 }
 
 Status StreamWriter::spill() {
-  Result<Lsn> committed = engine_.commit_internal([&](LogRecord& record) -> Status {
+  Result<Lsn> committed = engine_.own_commits().commit_internal([&](LogRecord& record) -> Status {
     record.images.push_back({writer_key(staged_->body), std::string()});
     for (const auto& [page, extents] : staged_->pages) {
       record.images.push_back(

@@ -53,7 +53,7 @@ struct CrashWorldOptions {
   // How long a lane waits behind each of its transactions, so that what is done at rest is done.
   io::Nanos pause = 0;
   // Pages that a transaction of the recording shows of a range one by one; longer ones are copied
-  // beside the commits (core/engine/engine_copy.cc).
+  // beside the commits (core/transact/page_copier.h).
   std::uint64_t ranges_at_once = kMaxClonedPages;
 };
 

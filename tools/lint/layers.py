@@ -51,6 +51,7 @@ ROOMS = {
             "clean",
             "jobs",
             "opening",
+            "transact",
             "devices",
             "control",
             "report",

@@ -459,7 +459,7 @@ TEST_CASE("stream_writer: extents that would fill a record are put aside under t
       found = true;
       return false;
     };
-    REQUIRE(opened.engine.scan(core::writer_key(0).substr(0, 1), visit).ok());
+    REQUIRE(opened.engine.own_commits().scan(core::writer_key(0).substr(0, 1), visit).ok());
     return found;
   };
   std::uint64_t pages = 0;
@@ -475,13 +475,14 @@ TEST_CASE("stream_writer: extents that would fill a record are put aside under t
   // The rest is still to be published, and only that.
   REQUIRE(staged->pages.size() == pages - staged->spilled);
   REQUIRE(staged->stripes.size() == pages - staged->spilled);
-  const auto found = opened.engine.get(core::writer_key(staged->body));
+  const auto found = opened.engine.own_commits().get(core::writer_key(staged->body));
   REQUIRE(found.value().has_value());
   // Dropped, the pages in the metadata go as well: in the background.
   const core::BodyId body = staged->body;
   staged.reset();
-  while (opened.engine.get(core::writer_key(body)).value().has_value()) std::this_thread::yield();
-  REQUIRE_FALSE(opened.engine.get(core::page_key(body, 0)).value().has_value());
+  while (opened.engine.own_commits().get(core::writer_key(body)).value().has_value())
+    std::this_thread::yield();
+  REQUIRE_FALSE(opened.engine.own_commits().get(core::page_key(body, 0)).value().has_value());
   REQUIRE(opened.units_in_flight() == 0);
 }
 

@@ -92,7 +92,7 @@ struct Opened {
       ++found[page.body];
       return true;
     };
-    REQUIRE(engine.scan(core::kPageKeys, look).ok());
+    REQUIRE(engine.own_commits().scan(core::kPageKeys, look).ok());
     return found;
   }
 

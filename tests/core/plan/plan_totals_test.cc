@@ -241,7 +241,7 @@ TEST_CASE("totals: fsck finds what is counted wrong, and counts anew when it rep
       record.images.push_back({core::totals_key(77), core::encode_totals({1, 1})});
       return {};
     };
-    REQUIRE(engine.commit_internal(fill).ok());
+    REQUIRE(engine.own_commits().commit_internal(fill).ok());
     REQUIRE(engine.close().ok());
   }
   std::optional<Store> store = fixture.open();

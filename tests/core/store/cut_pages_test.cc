@@ -71,8 +71,8 @@ struct Opened {
         any = true;
         return false;
       };
-      REQUIRE(engine.scan(core::kCutKeys, look).ok());
-      REQUIRE(engine.scan(core::kWriterKeys, look).ok());
+      REQUIRE(engine.own_commits().scan(core::kCutKeys, look).ok());
+      REQUIRE(engine.own_commits().scan(core::kWriterKeys, look).ok());
       if (!any) return;
       REQUIRE(engine.sync().ok());
       std::this_thread::yield();
@@ -84,7 +84,7 @@ struct Opened {
       ++count;
       return true;
     };
-    REQUIRE(engine.scan(core::kPageKeys, look).ok());
+    REQUIRE(engine.own_commits().scan(core::kPageKeys, look).ok());
     return count;
   }
   std::uint64_t checkpoints() {
@@ -301,10 +301,13 @@ TEST_CASE("cut_pages: what is cut off of an object goes before the others are co
   constexpr std::uint64_t kPages = 600;
   opened.make("a", kPages);
   const core::CollectionRecord collection =
-      core::decode_collection(*opened.engine.get(core::collection_key(kBucket)).value()).value();
+      core::decode_collection(
+          *opened.engine.own_commits().get(core::collection_key(kBucket)).value())
+          .value();
   const std::string key = collection.key_of("a");
   const core::RecordShape& shape = opened.engine.shape().record;
-  core::ObjectRecord object = core::decode_object(*opened.engine.get(key).value(), shape).value();
+  core::ObjectRecord object =
+      core::decode_object(*opened.engine.own_commits().get(key).value(), shape).value();
   // The background is not told.
   object.cuts = {{10, 20}, {300, 310}};
   const auto fill = [&](core::LogRecord& record) -> Status {
@@ -312,10 +315,10 @@ TEST_CASE("cut_pages: what is cut off of an object goes before the others are co
     record.images.push_back({core::cut_key(object.body), core::encode_cuts(object.cuts)});
     return {};
   };
-  REQUIRE(opened.engine.commit_internal(fill).ok());
+  REQUIRE(opened.engine.own_commits().commit_internal(fill).ok());
   REQUIRE(opened.pages() == kPages);
   opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
-  CHECK_FALSE(opened.engine.get(core::cut_key(object.body)).value().has_value());
+  CHECK_FALSE(opened.engine.own_commits().get(core::cut_key(object.body)).value().has_value());
   CHECK(opened.pages() == 2 * (kPages - 20));
   CHECK(opened.engine.reads().stat(kBucket, "b")->extents == kPages - 20);
   CHECK(opened.findings() == "");
@@ -401,10 +404,13 @@ TEST_CASE("cut_pages: fsck finds pages that nobody takes back, and marks on thos
   Opened opened(fixture);
   opened.make("a", 5);
   const core::CollectionRecord collection =
-      core::decode_collection(*opened.engine.get(core::collection_key(kBucket)).value()).value();
+      core::decode_collection(
+          *opened.engine.own_commits().get(core::collection_key(kBucket)).value())
+          .value();
   const std::string key = collection.key_of("a");
   const core::RecordShape& shape = opened.engine.shape().record;
-  core::ObjectRecord object = core::decode_object(*opened.engine.get(key).value(), shape).value();
+  core::ObjectRecord object =
+      core::decode_object(*opened.engine.own_commits().get(key).value(), shape).value();
   REQUIRE(object.body != 0);
   const auto write = [&](const core::PageCuts& cuts, const core::PageCuts& marks) {
     object.cuts = cuts;
@@ -415,7 +421,7 @@ TEST_CASE("cut_pages: fsck finds pages that nobody takes back, and marks on thos
       record.images.push_back({core::cut_key(object.body), std::move(value)});
       return {};
     };
-    REQUIRE(opened.engine.commit_internal(fill).ok());
+    REQUIRE(opened.engine.own_commits().commit_internal(fill).ok());
     return opened.findings();
   };
   CHECK(write({{1, 3}}, {{1, 3}}) == "");

@@ -1,9 +1,7 @@
-// Waits for devices that may not answer, and how long they last. doc/invariants.md#waits
-#include <algorithm>
+// How the engine ends. doc/invariants.md#waits
 #include <utility>
 
 #include "core/check/known_damage.h"
-#include "core/engine/attempt.h"
 #include "core/engine/engine.h"
 #include "io/bounded_reads.h"
 
@@ -11,42 +9,9 @@ namespace hexad::core {
 
 namespace {
 
-constexpr io::Nanos kNap = 10'000'000;
 constexpr io::Nanos kLongNap = 100'000'000;
-constexpr io::Nanos kSecond = 1'000'000'000;
-constexpr io::Nanos kLook = 1'000'000;
 
 }  // namespace
-
-// Each of those reads is short, or narrows its pin; but one may wait for a device that is silent,
-// or count all that there is. New ones pin newer states, and are in nobody's way: what was freed is
-// recorded by now.
-bool Engine::outlast_reads(const Attempt& attempt) {
-  const Lsn recorded = lane_->recorded();
-  const io::Nanos began = executor().clock().now();
-  for (;;) {
-    const Lsn looked_at = reclaim();
-    const bool more = parts_.space->counters().free > attempt.free_units;
-    const io::Nanos waited = executor().clock().now() - began;
-    if (more || looked_at >= recorded || waited >= *attempt.patience) {
-      *attempt.patience -= std::min(waited, *attempt.patience);
-      return more;
-    }
-    executor().sleep_for(kLook);
-  }
-}
-
-bool Engine::outlast_moves(const Attempt& attempt) {
-  const io::Nanos began = executor().clock().now();
-  while (parts_.space->slabs_in_a_moment() && !closing_.is_closed()) {
-    if (executor().clock().now() - began > io::kSilence + kSecond) break;
-    executor().sleep_for(kNap);
-    if (!devices_->moves().release_left().ok()) break;
-    if (parts_.space->slabs_left()) return true;
-    if (parts_.space->counters().free > attempt.free_units) return true;
-  }
-  return false;
-}
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
@@ -81,7 +46,7 @@ Status Engine::close() {
 void Engine::finish_closing() {
   errands_.wait();
   devices_->keep_records();
-  Status closed = lane_->stopped().has_value() ? lost_buffered()
+  Status closed = lane_->stopped().has_value() ? gate_->lost_buffered()
                                                : checkpointer_->run(Checkpointer::Close::kClean);
   mergers_->stop();
   closing_.finish(std::move(closed));

@@ -1,4 +1,4 @@
-#include "core/engine/errands.h"
+#include "core/job/errands.h"
 
 #include <string>
 

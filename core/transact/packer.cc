@@ -1,22 +1,19 @@
-// Packing: what rode in the log gets a place in a stripe, so that a checkpoint can trim the log.
+#include "core/transact/packer.h"
+
 #include <map>
 #include <utility>
 
-#include "core/engine/engine.h"
-
 namespace hexad::core {
 
-// Precondition: no further payload goes into the log (Lane::pause_payloads). Under the checkpoint's
-// lock, so that nobody else packs.
-Status Engine::pack_payloads() {
+Status Packer::pack_payloads() {
   {
     // What was sealed before that is durable, or its group has failed.
-    const SequencerLock lock(sequencer_);
-    HEXAD_TRY(lane_->drain());
+    const SequencerLock lock(parts_.order.sequencer);
+    HEXAD_TRY(parts_.lane.drain());
   }
   for (;;) {
     const std::vector<YoungBlob> blobs =
-        parts_.log_blobs->take_payloads(kPackBytes, lane_->max_packing_record());
+        parts_.log_blobs.take_payloads(kPackBytes, parts_.lane.max_packing_record());
     if (blobs.empty()) return {};
     HEXAD_TRY(pack_some(blobs));
   }
@@ -24,26 +21,27 @@ Status Engine::pack_payloads() {
 
 // The cells are durable before the record says where they are; until that record is durable the log
 // has the blobs. A crash in between leaves units that nobody names, and they are free again.
-Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
-  Result<PlacedBlobs> result = placer_->place(blobs, 0);
+Status Packer::pack_some(const std::vector<YoungBlob>& blobs) {
+  Result<PlacedBlobs> result = parts_.placer.place(blobs, 0);
   if (!result.ok()) {
-    parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
+    parts_.space.give_back(parts_.log_blobs.hand_back(blobs));
     return result.status();
   }
   const PlacedBlobs placed = std::move(result).value();
   // They stay in the log, with units reserved for them, before others can have these.
   const auto take_back = [&] {
-    for (const YoungBlob& blob : blobs) parts_.space->reserve(PromisedUnits(blob.units));
-    for (const StripeWrite& stripe : placed.stripes) parts_.space->abandon(stripe.where);
-    parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
+    for (const YoungBlob& blob : blobs) parts_.space.reserve(PromisedUnits(blob.units));
+    for (const StripeWrite& stripe : placed.stripes) parts_.space.abandon(stripe.where);
+    parts_.space.give_back(parts_.log_blobs.hand_back(blobs));
   };
-  StripeBatch batch(stripe_writer());
+  StripeBatch batch(
+      {parts_.shape, parts_.space, parts_.members, parts_.counters, StripeUse::kUser});
   for (const StripeWrite& stripe : placed.stripes) batch.add(stripe);
-  const LandedStripes landed = batch.land_patiently(executor());
+  const LandedStripes landed = batch.land_patiently(parts_.executor);
   Status written = landed.status;
   // R13: they leave before anything rests on these cells, and when nothing will, too.
   if (!landed.failed.empty()) {
-    const Status lost = lose_devices(landed.failed);
+    const Status lost = parts_.membership.lose_devices(landed.failed);
     if (!lost.ok()) written = lost;
   }
   if (!written.ok()) {
@@ -53,13 +51,13 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
 
   std::vector<alloc::Extent> unused;
   std::vector<YoungPlace> kept;
-  const FillRecord fill = [&](LogRecord& record) -> Status {
+  const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
     unused.clear();
     // Under the sequencer's lock: what has died by now stays where it is, and its bytes in the
     // stripe were never alive.
     std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> live;
     for (const YoungPlace& place : placed.part.placed) {
-      const std::optional<LogBlobs::Found> found = parts_.log_blobs->find(place.from);
+      const std::optional<LogBlobs::Found> found = parts_.log_blobs.find(place.from);
       if (!found.has_value() || found->dead || found->place.has_value()) continue;
       live[{place.where.zone, place.where.unit}] += place.stored;
       record.group.placed.push_back(place);
@@ -83,15 +81,15 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   bool entered = false;
   const auto set_places = [&] {
     entered = true;
-    HEXAD_ASSERT(parts_.log_blobs->set_places(kept) == PromisedUnits());
+    HEXAD_ASSERT(parts_.log_blobs.set_places(kept) == PromisedUnits());
   };
-  const Result<Lsn> committed = commit_internal(fill, set_places, LogRoom::kPacking);
+  const Result<Lsn> committed = parts_.commits.commit_internal(fill, set_places, LogRoom::kPacking);
   if (!entered) {
     take_back();
     return committed.status();
   }
-  for (const alloc::Extent& where : unused) parts_.space->abandon(where);
-  parts_.counters->add(CounterId::kLogBlobsPacked, kept.size());
+  for (const alloc::Extent& where : unused) parts_.space.abandon(where);
+  parts_.counters.add(CounterId::kLogBlobsPacked, kept.size());
   return committed.status();
 }
 

@@ -1,13 +1,10 @@
-// Layers of omaps that have become too many for a clone: the newest of an object are merged into
-// one. Nobody writes layers, so they are read and copied without a lock, bit by bit. Until the last
-// record puts the copy in their place it is an omap that no object names, with a writer key: what a
-// crash, or an error here, leaves of it is reclaimed. doc/decisions/012-shared-blobs.md
+#include "core/transact/layer_merger.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/units.h"
-#include "core/engine/engine.h"
 #include "core/metadata/omap_cursor.h"
 #include "core/record/keys.h"
 
@@ -56,18 +53,18 @@ Error changed_meanwhile() {
 
 }  // namespace
 
-struct Engine::LayerKey {
+struct LayerMerger::Key {
   OmapId layer = 0;
   std::string key;
 };
 
-Status Engine::merge_layers(const LayeredObject& object) {
-  HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+Status LayerMerger::merge(const LayeredObject& object) {
+  HEXAD_TRY(parts_.lane.wait_durable(parts_.lane.next_lsn() - 1));
   std::vector<OmapId> layers;
   auto hidden = OmapCursor::Hidden::kSkipped;
   {
-    HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
-    const auto found = reads_->find_object(*state.view, object.collection, object.name);
+    HEXAD_TRY_ASSIGN(ReadState state, parts_.reads.read_state());
+    const auto found = parts_.reads.find_object(*state.view, object.collection, object.name);
     if (!found.ok() && found.error().code == ErrorCode::kNotFound) return {};
     HEXAD_TRY(found.status());
     layers = found->layers;
@@ -77,14 +74,14 @@ Status Engine::merge_layers(const LayeredObject& object) {
     if (count < layers.size()) hidden = OmapCursor::Hidden::kShown;
     layers.resize(count);
   }
-  const OmapId merged = new_body();
+  const OmapId merged = parts_.ids.draw();
   const auto copy = [&]() -> Result<bool> {
     std::string from;
     for (bool last = false; !last;) {
-      std::vector<LayerKey> keys;
+      std::vector<Key> keys;
       {
         // Let go before the commit, which takes states of its own.
-        HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
+        HEXAD_TRY_ASSIGN(ReadState state, parts_.reads.read_state());
         HEXAD_TRY_ASSIGN(OmapCursor cursor,
                          OmapCursor::open(*state.view, layers, from, {}, hidden));
         std::size_t bytes = 0;
@@ -97,43 +94,44 @@ Status Engine::merge_layers(const LayeredObject& object) {
         last = !cursor.valid();
         if (!last) from = cursor.key();
       }
-      const FillRecord fill = [&](LogRecord& record) -> Status {
+      const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
         return copy_entries(keys, merged, record);
       };
-      HEXAD_TRY(commit_internal(fill).status());
+      HEXAD_TRY(parts_.commits.commit_internal(fill).status());
     }
-    return replace_layers(object, layers, merged);
+    return replace(object, layers, merged);
   };
   const Result<bool> replaced = copy();
   // Then the copy is for nothing; whoever wanted it looks again.
-  if (!replaced.ok() || !*replaced) deletion_job_->schedule({{merged}, {}});
+  if (!replaced.ok() || !*replaced) parts_.deletions.schedule({{merged}, {}});
   if (!replaced.ok() && replaced.error().code == ErrorCode::kConflict) return {};
   return replaced.status();
 }
 
-Status Engine::copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record) {
-  HEXAD_TRY(may_draw_ids());
+Status LayerMerger::copy_entries(const std::vector<Key>& keys, OmapId to, LogRecord& record) {
+  HEXAD_TRY(parts_.ids.may_draw());
   BlobOwners owners;
   record.images.push_back({writer_key(to), std::string()});
-  for (const LayerKey& key : keys) HEXAD_TRY(copy_entry(key, to, record, owners));
-  return owners.finish(*this, record);
+  for (const Key& key : keys) HEXAD_TRY(copy_entry(key, to, record, owners));
+  return owners.finish(parts_.commits, record);
 }
 
 // As it is now: others may have given its blobs share ids meanwhile.
-Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, BlobOwners& owners) {
-  const RecordShape& shape = parts_.shape->record;
+Status LayerMerger::copy_entry(const Key& key, OmapId to, LogRecord& record, BlobOwners& owners) {
+  const RecordShape& shape = parts_.shape;
   std::vector<PostImage>& images = record.images;
   const std::string from_key = omap_key(key.layer, key.key);
   const std::string to_key = omap_key(to, key.key);
-  HEXAD_TRY_ASSIGN(const auto value, get(from_key));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.commits.get(from_key));
   if (!value.has_value()) return changed_meanwhile();
   if (is_hidden_entry(*value)) {
     images.push_back({to_key, *value});
     return {};
   }
   const auto share = [&](const ListName& from, ExtentList& extents) {
-    extents = parts_.log_blobs->resolve(std::move(extents));
-    const bool fresh = give_share_ids(extents, [this] { return ShareId{new_body().value()}; });
+    extents = parts_.log_blobs.resolve(std::move(extents));
+    const bool fresh =
+        give_share_ids(extents, [this] { return ShareId{parts_.ids.draw().value()}; });
     owners.note(extents);
     if (fresh) owners.keep(from, extents);
     return fresh;
@@ -142,8 +140,9 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, Blo
   if (share({from_key}, entry.extents)) images.push_back({from_key, encode_object(entry, shape)});
   owners.change({}, {}, {to_key}, entry.extents, record);
   if (entry.body != 0) {
-    const BodyId body = new_body();
-    const Visit take = [&](std::string_view page_of, std::string_view bytes) -> Result<bool> {
+    const BodyId body = parts_.ids.draw();
+    const PlanSource::Visit take = [&](std::string_view page_of,
+                                       std::string_view bytes) -> Result<bool> {
       HEXAD_TRY_ASSIGN(const PageKey page, parse_page_key(page_of));
       HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(bytes, page.page, shape));
       if (share({page_of}, extents)) {
@@ -153,43 +152,43 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, Blo
       images.push_back({page_key(body, page.page), encode_page(extents, shape)});
       return true;
     };
-    HEXAD_TRY(scan_to_fill(page_prefix(entry.body), page_prefix(entry.body), take));
+    HEXAD_TRY(parts_.commits.scan_to_fill(page_prefix(entry.body), page_prefix(entry.body), take));
     entry.body = body;
   }
   images.push_back({to_key, encode_object(entry, shape)});
   return {};
 }
 
-Result<bool> Engine::replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
-                                    OmapId by) {
+Result<bool> LayerMerger::replace(const LayeredObject& object, const std::vector<OmapId>& layers,
+                                  OmapId by) {
   std::vector<OmapId> gone;
-  const FillRecord fill = [&](LogRecord& record) -> Status {
-    HEXAD_TRY_ASSIGN(const auto collection, get(collection_key(object.collection)));
+  const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
+    HEXAD_TRY_ASSIGN(const auto collection, parts_.commits.get(collection_key(object.collection)));
     if (!collection.has_value()) return changed_meanwhile();
     HEXAD_TRY_ASSIGN(const CollectionRecord found, decode_collection(*collection));
     const std::string key = found.key_of(object.name);
-    HEXAD_TRY_ASSIGN(const auto value, get(key));
+    HEXAD_TRY_ASSIGN(const auto value, parts_.commits.get(key));
     if (!value.has_value()) return changed_meanwhile();
-    HEXAD_TRY_ASSIGN(ObjectRecord now, decode_object(*value, parts_.shape->record));
+    HEXAD_TRY_ASSIGN(ObjectRecord now, decode_object(*value, parts_.shape));
     const auto at = std::search(now.layers.begin(), now.layers.end(), layers.begin(), layers.end());
     if (at == now.layers.end()) return changed_meanwhile();
     now.layers.insert(now.layers.erase(at, at + static_cast<std::ptrdiff_t>(layers.size())), by);
-    now.extents = parts_.log_blobs->resolve(std::move(now.extents));
+    now.extents = parts_.log_blobs.resolve(std::move(now.extents));
     BlobOwners blobs;
     blobs.keep({key}, now.extents);
-    HEXAD_TRY(blobs.finish(*this, record));
-    record.images.push_back({key, encode_object(now, parts_.shape->record)});
+    HEXAD_TRY(blobs.finish(parts_.commits, record));
+    record.images.push_back({key, encode_object(now, parts_.shape)});
     record.images.push_back({writer_key(by), std::nullopt});
     LayerOwners owners;
     owners.change(layers, -1);
     owners.change({by}, 1);
-    HEXAD_TRY_ASSIGN(gone, owners.finish(*this, record));
+    HEXAD_TRY_ASSIGN(gone, owners.finish(parts_.commits, record));
     return {};
   };
-  const Result<Lsn> committed = commit_internal(fill);
+  const Result<Lsn> committed = parts_.commits.commit_internal(fill);
   if (!committed.ok() && committed.error().code == ErrorCode::kConflict) return false;
   HEXAD_TRY(committed.status());
-  deletion_job_->schedule({std::move(gone), {}});
+  parts_.deletions.schedule({std::move(gone), {}});
   return true;
 }
 

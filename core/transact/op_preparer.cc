@@ -1,7 +1,5 @@
-// What a transaction has to know before it has its place in the order, found on the caller's
-// thread. Guards on bytes read devices here, so that nobody waits for that under the sequencer's
-// lock; the planner believes the result only if the object still has the version that was read
-// (core/plan/plan_guards.h).
+#include "core/transact/op_preparer.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -9,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "core/plan/staged_object.h"
 #include "core/record/keys.h"
 
 namespace hexad::core {
@@ -31,19 +29,19 @@ Result<std::optional<CollectionId>> space_of(const TransactionOp& op,
 
 }  // namespace
 
-Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view collection,
-                                                            std::string_view name) {
+Result<std::optional<ObjectSummary>> OpPreparer::newest_summary(std::string_view collection,
+                                                                std::string_view name) {
   std::optional<ObjectSummary> summary;
-  HEXAD_TRY_ASSIGN(const auto found, parts_.metadata->get_latest(collection_key(collection)));
+  HEXAD_TRY_ASSIGN(const auto found, parts_.metadata.get_latest(collection_key(collection)));
   if (!found.has_value()) return summary;
   HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*found));
-  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(record.key_of(name)));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata.get_latest(record.key_of(name)));
   if (!value.has_value()) return summary;
   HEXAD_TRY_ASSIGN(summary, decode_summary(*value));
   return summary;
 }
 
-void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
+void OpPreparer::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
   const std::vector<TransactionOp>& ops = transaction.ops();
   const auto sets = [](const TransactionOp& op) {
     return op.kind == OpKind::kSetHint || (op.kind == OpKind::kPut && op.hint != Hint::kNone);
@@ -60,8 +58,8 @@ void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
   }
 }
 
-Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view name,
-                                 const compression::Policy& policy) {
+Result<Hint> OpPreparer::stored_hint(std::string_view collection, std::string_view name,
+                                     const compression::Policy& policy) {
   const bool heeded =
       policy.mode == compression::Mode::kPassive || policy.mode == compression::Mode::kAggressive;
   if (!heeded) return Hint::kNone;
@@ -70,27 +68,27 @@ Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view n
 }
 
 // What the op will ask for, unless something before it, or somebody else, changes that.
-Result<std::shared_ptr<CountedNames>> Engine::count_names(const TransactionOp& op) {
-  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(op.collection)));
+Result<std::shared_ptr<CountedNames>> OpPreparer::count_names(const TransactionOp& op) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata.get_latest(collection_key(op.collection)));
   if (!value.has_value()) return std::shared_ptr<CountedNames>();
   HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
   return count_names(ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or("")));
 }
 
 // One state, the newest there is; what comes later NewestState adds.
-Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange> ranges) {
+Result<std::shared_ptr<CountedNames>> OpPreparer::count_names(std::vector<NameRange> ranges) {
   auto counted = std::make_shared<CountedNames>();
   counted->ranges = std::move(ranges);
   for (const NameRange& range : counted->ranges) {
     counted->keys.push_back({range.first_key(), range.end_key()});
   }
-  const ReadPins::Pin pin = reads_->pin_visible();  // and what is newer
+  const ReadPins::Pin pin = parts_.reads.pin_visible();  // and what is newer
   std::unique_ptr<MetaView> view;
   {
-    if (!sequencer_.lock_unless_recalled()) return called_back_early();
-    const SequencerLock lock(sequencer_, std::adopt_lock);
-    HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
-    newest_.add_count(counted);
+    if (!parts_.order.sequencer.lock_unless_recalled()) return WriteGate::called_back_early();
+    const SequencerLock lock(parts_.order.sequencer, std::adopt_lock);
+    HEXAD_TRY_ASSIGN(view, parts_.metadata.view(parts_.lane.next_lsn() - 1));
+    parts_.order.newest.add_count(counted);
   }
   for (const CountedNames::Keys& keys : counted->keys) {
     HEXAD_TRY_ASSIGN(MetaView::Cursor objects, view->cursor({keys.first, keys.end}));
@@ -104,49 +102,50 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
   return counted;
 }
 
-Status Engine::wait_until_read(Lsn lsn) {
-  lane_->hurry(lsn);
-  Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
-  HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
+Status OpPreparer::wait_until_read(Lsn lsn) {
+  parts_.lane.hurry(lsn);
+  Status readable = parts_.lane.wait_durable(lsn, LsnWaiters::Until::kAnswered);
+  HEXAD_TRY(
+      parts_.gate.check());  // what has stopped the lane meanwhile has not touched this transaction
   return readable;
 }
 
-Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
+Result<ComparedBytes> OpPreparer::compare_bytes(const TransactionOp& op) {
   ComparedBytes compared;
   HEXAD_TRY_ASSIGN(const auto newest, newest_summary(op.collection, op.name));
   if (!newest.has_value()) return compared;
-  if (newest->version > lane_->visible()) {
+  if (newest->version > parts_.lane.visible()) {
     // An older version would be compared in vain.
     HEXAD_TRY(wait_until_read(newest->version));
   }
   // Before the state: what it shows is not older, unless commits are not visible yet.
   HEXAD_TRY_ASSIGN(const std::optional<CollectionId> newest_space,
-                   space_of(op, parts_.metadata->get_latest(collection_key(op.collection))));
-  HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
+                   space_of(op, parts_.metadata.get_latest(collection_key(op.collection))));
+  HEXAD_TRY_ASSIGN(ReadState state, parts_.reads.read_state());
   HEXAD_TRY_ASSIGN(std::optional<CollectionId> space,
                    space_of(op, state.view->get(collection_key(op.collection))));
   if (space != newest_space) {
     // So would be a state from before a split or merge that gives the name to another object.
     state = {};
-    HEXAD_TRY(wait_until_read(lane_->next_lsn() - 1));
-    HEXAD_TRY_ASSIGN(state, reads_->read_state());
+    HEXAD_TRY(wait_until_read(parts_.lane.next_lsn() - 1));
+    HEXAD_TRY_ASSIGN(state, parts_.reads.read_state());
     HEXAD_TRY_ASSIGN(space, space_of(op, state.view->get(collection_key(op.collection))));
   }
   if (!space.has_value()) return compared;
   compared.space = *space;
-  const auto found = reads_->find_cached(*state.view, op.collection, op.name);
+  const auto found = parts_.reads.find_cached(*state.view, op.collection, op.name);
   if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
   HEXAD_TRY(found.status());
   const CachedRecord& record = **found;
   ReadAt read_at = [&](std::uint64_t offset, MutByteView out) {
-    return reads_->read_through_cache(*state.view, record, offset, out);
+    return parts_.reads.read_through_cache(*state.view, record, offset, out);
   };
   std::optional<ObjectRecord> entry;
   if (op.kind == OpKind::kExpectOmap) {
-    HEXAD_TRY_ASSIGN(entry, reads_->find_entry(*state.view, record.object, op.other));
+    HEXAD_TRY_ASSIGN(entry, parts_.reads.find_entry(*state.view, record.object, op.other));
     if (!entry.has_value() || entry->size != op.payload.size()) return compared;
     read_at = [&](std::uint64_t offset, MutByteView out) {
-      return reads_->read_range(*state.view, *entry, offset, out);
+      return parts_.reads.read_range(*state.view, *entry, offset, out);
     };
   } else if (record.object.size < op.offset + op.payload.size()) {
     return compared;
@@ -174,15 +173,16 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   return compared;
 }
 
-Result<compression::Policy> Engine::policy_of(std::string_view collection) {
-  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
-  if (!value.has_value()) return parts_.compression;
+Result<compression::Policy> OpPreparer::policy_of(std::string_view collection) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata.get_latest(collection_key(collection)));
+  if (!value.has_value()) return parts_.default_compression;
   HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
   return record.compression;
 }
 
-Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                          Inlining inlining, Preparing& preparing, PreparedOps& prepared) {
+Status OpPreparer::prepare_op(const Transaction& transaction, const Redo& how, Preparing& preparing,
+                              PreparedOps& prepared) {
+  const std::size_t index = how.op;
   const TransactionOp& op = transaction.ops()[index];
   if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
@@ -202,13 +202,13 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
     HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
   }
   HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, hint, policy, base, inlining,
+                   prepare_payload(parts_.blobs, op.payload, hint, policy, how.base, how.inlining,
                                    &preparing.copies, preparing.most_units));
   prepared[index].told = told;
   return {};
 }
 
-Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
+Result<PreparedOps> OpPreparer::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
   tell_hints(transaction, prepared);
   Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
@@ -224,9 +224,52 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
       HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
       if (summary.has_value()) base = summary->size;
     }
-    HEXAD_TRY(prepare_op(transaction, i, base, Inlining::kOfSmall, preparing, prepared));
+    HEXAD_TRY(prepare_op(transaction, {i, base}, preparing, prepared));
   }
   return prepared;
+}
+
+Status OpPreparer::prepare_again(const Transaction& transaction, const std::vector<Redo>& redo_ops,
+                                 std::uint32_t most_units, PreparedOps& prepared) {
+  Preparing preparing{{}, SharedCopies(0), most_units};
+  for (const Redo& redo : redo_ops) {
+    if (redo.copy != 0) {
+      std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
+      const ShiftedRange range = cloned_range(transaction.ops()[redo.op]);
+      HEXAD_TRY_ASSIGN(copied, parts_.copier.copy(redo.copy, range, std::move(copied)));
+      continue;
+    }
+    if (!redo.count.empty()) {
+      HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
+      continue;
+    }
+    HEXAD_TRY(prepare_op(transaction, redo, preparing, prepared));
+  }
+  return {};
+}
+
+Status OpPreparer::cut(const Transaction& transaction, std::uint32_t most_units,
+                       PreparedOps& prepared) {
+  Preparing preparing{{}, SharedCopies(transaction.payload_bytes()), most_units};
+  const auto too_long = [most_units](const PreparedOp& op) {
+    return std::any_of(op.pieces.begin(), op.pieces.end(), [most_units](const PayloadPiece& piece) {
+      return piece.prepared.units > most_units;
+    });
+  };
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    if (too_long(prepared[i])) {
+      HEXAD_TRY(
+          prepare_op(transaction, {i, prepared[i].base, Inlining::kOfNone}, preparing, prepared));
+    }
+    const std::shared_ptr<StagedObject>& staged = transaction.ops()[i].staged;
+    if (staged == nullptr || !too_long(staged->young)) continue;
+    // All of it anew, however many pieces it is in by now.
+    HEXAD_TRY_ASSIGN(
+        staged->young,
+        prepare_payload(parts_.blobs, staged->young_bytes.bytes(), staged->young_hint,
+                        staged->young_policy, 0, Inlining::kOfNone, &preparing.copies, most_units));
+  }
+  return {};
 }
 
 }  // namespace hexad::core

@@ -1,4 +1,4 @@
-#include "core/engine/closing.h"
+#include "core/job/closing.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -4,7 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "alloc/zone.h"
+#include "base/error.h"
+#include "core/api/transaction.h"
+#include "core/commit/lane.h"
+#include "core/metadata/metadata.h"
+#include "core/plan/planner.h"
+#include "core/plan/prepared.h"
+#include "core/space/space.h"
+#include "io/clock.h"
 
 namespace hexad::core {
 
@@ -22,11 +30,8 @@ inline constexpr int kMaxCold = 8;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
 inline constexpr std::uint64_t kMostDeleted = 10'000;
 
-// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
-std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared);
-
 // What it holds, and what it lacked.
-struct Engine::Attempt {
+struct Attempt {
   std::vector<alloc::Extent> allocated;
   PromisedUnits reserved;  // for young blobs
   std::vector<Redo> redo_ops;
@@ -50,15 +55,11 @@ struct Engine::Attempt {
   int* packings = nullptr;             // in and out: as kMaxPackings, yet
   Lsn durable = 0;                     // when it found no space
 
+  // Takes so many units for it, under the sequencer's lock. Where no zone has room, whoever repeats
+  // the attempt makes another one first, without that lock: its headers are written to devices.
+  Result<alloc::Extent> allocate(std::uint32_t units, Space& space, Lane& lane);
   // What there is for it, with what it has taken or reserved itself given back.
-  void note_room(Space& space, Lane& lane) {
-    durable = lane.durable();
-    const alloc::SpaceCounters units = space.counters();
-    all_units = units.total;
-    free_units = units.free;
-    for (const alloc::Extent& own : allocated) free_units += own.units;
-    promised = space.reserved() - reserved.units;
-  }
+  void note_room(Space& space, Lane& lane);
 
   // A commit that rests on state others are still writing is answered only when that state is
   // durable (R14). kNoSpace that no room would help is a quota.
@@ -69,5 +70,8 @@ struct Engine::Attempt {
            code == ErrorCode::kInvalidArgument;
   }
 };
+
+// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
+std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared);
 
 }  // namespace hexad::core

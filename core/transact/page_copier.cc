@@ -1,15 +1,10 @@
-// The pages of an object with very many of them, or of a range of it, copied for a clone
-// (CopiedPages of core/plan/prepared.h). Beside the commits, in records of bounded size: each gives
-// the blobs of some pages share ids, if they have none, and writes the pages a second time under a
-// body that no object names. That has a writer key until the clone's transaction gives the body to
-// an object, so what a crash, or an error here, leaves of it is taken back.
-// doc/decisions/026-cut-pages.md
+#include "core/transact/page_copier.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "core/engine/engine.h"
 #include "core/record/keys.h"
 
 namespace hexad::core {
@@ -41,7 +36,7 @@ Status check_copied(const ExtentList& page, std::uint32_t index) {
 }  // namespace
 
 // One record of copies, and what is so when it has its place.
-struct Engine::CopyStep {
+struct PageCopier::Step {
   CopiedPages& copied;
   LogRecord& record;
   BlobOwners owners;
@@ -60,14 +55,14 @@ struct Engine::CopyStep {
 };
 
 // Gives its blobs share ids, in the record, too.
-Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_view value,
-                                              CopyStep& step) {
-  const RecordShape& shape = parts_.shape->record;
+Result<const ExtentList*> PageCopier::keep_source(std::uint32_t page, std::string_view value,
+                                                  Step& step) {
+  const RecordShape& shape = parts_.shape;
   const auto [at, fresh] = step.sources.try_emplace(page);
   if (!fresh) return &at->second;
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page, shape));
-  at->second = parts_.log_blobs->resolve(std::move(extents), step.places);
-  if (give_share_ids(at->second, [this] { return ShareId{new_body().value()}; })) {
+  at->second = parts_.log_blobs.resolve(std::move(extents), step.places);
+  if (give_share_ids(at->second, [this] { return ShareId{parts_.ids.draw().value()}; })) {
     step.owners.keep({{}, step.copied.from, page}, at->second);
     step.record.images.push_back(
         {page_key(step.copied.from, page), encode_page(at->second, shape)});
@@ -77,27 +72,27 @@ Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_vi
   return &at->second;
 }
 
-Result<const ExtentList*> Engine::source_page(std::uint32_t page, CopyStep& step) {
+Result<const ExtentList*> PageCopier::source_page(std::uint32_t page, Step& step) {
   static const ExtentList nothing;
   if (const auto at = step.sources.find(page); at != step.sources.end()) return &at->second;
   if (is_cut(step.cut, page)) return &nothing;
-  HEXAD_TRY_ASSIGN(const auto value, get(page_key(step.copied.from, page)));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.commits.get(page_key(step.copied.from, page)));
   if (!value.has_value()) return &nothing;
   return keep_source(page, *value, step);
 }
 
 // Of the copy, whether there is anything or not: as it is now in the place of what was copied
 // before.
-Status Engine::copy_page(std::uint32_t page, CopyStep& step) {
-  const RecordShape& shape = parts_.shape->record;
+Status PageCopier::copy_page(std::uint32_t page, Step& step) {
+  const RecordShape& shape = parts_.shape;
   const ShiftedRange& range = step.copied.range;
   const std::string to = page_key(step.copied.to, page);
   ExtentList before;
   if (page < step.copied.until) {
-    HEXAD_TRY_ASSIGN(const auto copy, get(to));
+    HEXAD_TRY_ASSIGN(const auto copy, parts_.commits.get(to));
     if (copy.has_value()) {
       HEXAD_TRY_ASSIGN(before, decode_page(*copy, page, shape));
-      before = parts_.log_blobs->resolve(std::move(before), step.places);
+      before = parts_.log_blobs.resolve(std::move(before), step.places);
     }
   }
   ExtentList now;
@@ -119,7 +114,7 @@ Status Engine::copy_page(std::uint32_t page, CopyStep& step) {
   return {};
 }
 
-Status Engine::copy_stale_pages(CopyStep& step) {
+Status PageCopier::copy_stale(Step& step) {
   // The next ones get on in any case.
   const bool alone = step.copied.until == kEndOfPages;
   for (const std::uint32_t page : step.copied.stale) {
@@ -130,7 +125,7 @@ Status Engine::copy_stale_pages(CopyStep& step) {
   return {};
 }
 
-Status Engine::copy_next_pages(CopyStep& step) {
+Status PageCopier::copy_next(Step& step) {
   const BodyId body = step.copied.from;
   const ShiftedRange& range = step.copied.range;
   const std::uint32_t first = step.until;
@@ -143,7 +138,8 @@ Status Engine::copy_next_pages(CopyStep& step) {
       step.until = kEndOfPages;
       break;
     }
-    const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+    const PlanSource::Visit take = [&](std::string_view key,
+                                       std::string_view value) -> Result<bool> {
       HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
       if (parsed.page >= left.end || (step.is_full() && step.until > first)) return false;
       const PageRange shown = range.shown_by(parsed.page);
@@ -155,30 +151,30 @@ Status Engine::copy_next_pages(CopyStep& step) {
       step.until = shown.end;
       return true;
     };
-    HEXAD_TRY(scan_to_fill(page_prefix(body), page_key(body, left.from), take));
+    HEXAD_TRY(parts_.commits.scan_to_fill(page_prefix(body), page_key(body, left.from), take));
     left = {left.end, all.end};
   }
   return {};
 }
 
-Status Engine::copy_some_pages(CopiedPages& copied) {
-  HEXAD_TRY(may_draw_ids());
+Status PageCopier::copy_some(CopiedPages& copied) {
+  HEXAD_TRY(parts_.ids.may_draw());
   // Both pages, and what is counted of their blobs.
-  const std::size_t most_bytes = std::min<std::size_t>(kBytesAtOnce, max_record() / 8);
+  const std::size_t most_bytes = std::min<std::size_t>(kBytesAtOnce, parts_.lane.max_record() / 8);
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;
-  const FillRecord fill = [&](LogRecord& record) -> Status {
-    CopyStep step{copied, record,       BlobOwners(), {},         0,
-                  0,      copied.until, {},           most_bytes, parts_.log_blobs->moment()};
-    HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(copied.from)));
+  const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
+    Step step{copied, record,       BlobOwners(), {},         0,
+              0,      copied.until, {},           most_bytes, parts_.log_blobs.moment()};
+    HEXAD_TRY_ASSIGN(const auto marks, parts_.commits.get(cut_key(copied.from)));
     if (marks.has_value()) {
       HEXAD_TRY_ASSIGN(step.cut, decode_cuts(*marks));
     }
     record.images.push_back({writer_key(copied.to), std::string()});
     // First those that are stale, so that they do not become ever more.
-    HEXAD_TRY(copy_stale_pages(step));
-    HEXAD_TRY(copy_next_pages(step));
-    HEXAD_TRY(step.owners.finish(*this, record));
+    HEXAD_TRY(copy_stale(step));
+    HEXAD_TRY(copy_next(step));
+    HEXAD_TRY(step.owners.finish(parts_.commits, record));
     until = step.until;
     fresh = std::move(step.fresh);
     return {};
@@ -187,48 +183,48 @@ Status Engine::copy_some_pages(CopiedPages& copied) {
     for (const std::uint32_t page : fresh) copied.stale.erase(page);
     copied.until = until;
   };
-  return commit_internal(fill, placed).status();
+  return parts_.commits.commit_internal(fill, placed).status();
 }
 
-std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from, const ShiftedRange& range) {
+std::shared_ptr<CopiedPages> PageCopier::begin(BodyId from, const ShiftedRange& range) {
   // Whoever lets go of it without having taken it leaves it to the background.
-  std::shared_ptr<CopiedPages> copied(new CopiedPages{from, new_body(), range},
-                                      [this](const CopiedPages* pages) {
-                                        if (!pages->taken)
-                                          deletion_job_->schedule({{pages->to}, {}});
+  std::shared_ptr<CopiedPages> copied(new CopiedPages{from, parts_.ids.draw(), range},
+                                      [&deletions = parts_.deletions](const CopiedPages* pages) {
+                                        if (!pages->taken) deletions.schedule({{pages->to}, {}});
                                         delete pages;
                                       });
-  const SequencerLock lock(sequencer_);
-  newest_.add_copy(copied);
+  const SequencerLock lock(parts_.order.sequencer);
+  parts_.order.newest.add_copy(copied);
   return copied;
 }
 
-Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from, const ShiftedRange& range,
-                                                        std::shared_ptr<CopiedPages> copied) {
-  if (io::Recall::here() == nullptr) return copy_pages_here(from, range, std::move(copied));
+Result<std::shared_ptr<CopiedPages>> PageCopier::copy(BodyId from, const ShiftedRange& range,
+                                                      std::shared_ptr<CopiedPages> copied) {
+  if (io::Recall::here() == nullptr) return copy_here(from, range, std::move(copied));
   const auto kept = std::make_shared<std::shared_ptr<CopiedPages>>(std::move(copied));
-  HEXAD_TRY(errands_.run("pages of a clone were copied", [this, from, range, kept]() -> Status {
-    HEXAD_TRY_ASSIGN(*kept, copy_pages_here(from, range, std::move(*kept)));
-    return {};
-  }));
+  HEXAD_TRY(
+      parts_.errands.run("pages of a clone were copied", [this, from, range, kept]() -> Status {
+        HEXAD_TRY_ASSIGN(*kept, copy_here(from, range, std::move(*kept)));
+        return {};
+      }));
   return std::move(*kept);
 }
 
-Result<std::shared_ptr<CopiedPages>> Engine::copy_pages_here(BodyId from, const ShiftedRange& range,
-                                                             std::shared_ptr<CopiedPages> copied) {
+Result<std::shared_ptr<CopiedPages>> PageCopier::copy_here(BodyId from, const ShiftedRange& range,
+                                                           std::shared_ptr<CopiedPages> copied) {
   // What the background has yet to take back goes first: each of those pages would be one that has
   // changed since, and without any writer there could be more of them than a copy may have.
-  const auto begin = [&]() -> Status {
-    HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(from)));
-    if (marks.has_value()) HEXAD_TRY(deletion_job_->reclaim_cuts(from));
-    copied = begin_copy(from, range);
+  const auto begin_anew = [&]() -> Status {
+    HEXAD_TRY_ASSIGN(const auto marks, parts_.metadata.get_latest(cut_key(from)));
+    if (marks.has_value()) HEXAD_TRY(parts_.deletions.reclaim_cuts(from));
+    copied = begin(from, range);
     return {};
   };
-  if (copied == nullptr || copied->from != from || copied->range != range) HEXAD_TRY(begin());
+  if (copied == nullptr || copied->from != from || copied->range != range) HEXAD_TRY(begin_anew());
   for (int lost = 0, rounds = 0; lost < kMaxCopies && rounds < kMaxRounds;) {
-    HEXAD_TRY(copy_some_pages(*copied));
+    HEXAD_TRY(copy_some(*copied));
     {
-      const SequencerLock lock(sequencer_);
+      const SequencerLock lock(parts_.order.sequencer);
       if (!copied->lost) {
         const bool whole = copied->until == kEndOfPages;
         if (whole && copied->stale.size() <= kFewStalePages) return copied;
@@ -237,7 +233,7 @@ Result<std::shared_ptr<CopiedPages>> Engine::copy_pages_here(BodyId from, const 
       }
     }
     // What it was made of is mostly gone.
-    HEXAD_TRY(begin());
+    HEXAD_TRY(begin_anew());
     ++lost;
   }
   return Error{ErrorCode::kConflict,

@@ -1,6 +1,5 @@
-// What a transaction will need of the metadata, read before it asks for its place in the order:
-// while there is no index on the fast tier the runs are asked, which lie on the devices of the
-// pool, and nobody may wait for those under the sequencer's lock (C12 of core/commit/sequencer.h).
+#include "core/transact/plan_rehearsal.h"
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/attempt.h"
-#include "core/engine/engine.h"
 #include "core/record/keys.h"
+#include "core/transact/attempt.h"
 
 namespace hexad::core {
 
@@ -104,14 +102,14 @@ void name_blobs(const Transaction& transaction, PreparedOps& prepared, Lsn lsn) 
 
 }  // namespace
 
-Status Engine::warm_names(const Transaction& transaction, WarmKeys& warm) {
+Status PlanRehearsal::warm_names(const Transaction& transaction, WarmKeys& warm) {
   std::map<std::string_view, std::optional<CollectionRecord>> collections;
   std::vector<std::string> keys;
   const auto add = [&](const std::string& collection, const std::string& name) -> Status {
     auto known = collections.find(collection);
     if (known == collections.end()) {
       known = collections.emplace(collection, std::nullopt).first;
-      HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
+      HEXAD_TRY_ASSIGN(const auto value, parts_.metadata.get_latest(collection_key(collection)));
       if (value.has_value()) {
         HEXAD_TRY_ASSIGN(known->second, decode_collection(*value));
         keys.push_back(totals_key(known->second->id));
@@ -127,38 +125,35 @@ Status Engine::warm_names(const Transaction& transaction, WarmKeys& warm) {
       HEXAD_TRY(add(op.other_collection, op.other));
     }
   }
-  return parts_.metadata->warm(keys, warm);
+  return parts_.metadata.warm(keys, warm);
 }
 
-void Engine::rehearse(const Transaction& transaction, PreparedOps& prepared, WarmKeys& warm) {
-  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
-  PlanContext context;
+void PlanRehearsal::rehearse(const Transaction& transaction, PreparedOps& prepared,
+                             WarmKeys& warm) {
+  const ReadPins::Pin pin = parts_.reads.pin_visible();  // YB4 of core/space/log_blobs.h
+  Lsn lsn = 0;
   std::unique_ptr<MetaView> view;
   std::optional<SharedParts> shared;
   {
-    if (!sequencer_.lock_unless_recalled()) return;
-    const SequencerLock lock(sequencer_, std::adopt_lock);
-    context.lsn = lane_->next_lsn();
-    Result<std::unique_ptr<MetaView>> newest = parts_.metadata->view(context.lsn - 1);
+    if (!parts_.order.sequencer.lock_unless_recalled()) return;
+    const SequencerLock lock(parts_.order.sequencer, std::adopt_lock);
+    lsn = parts_.lane.next_lsn();
+    Result<std::unique_ptr<MetaView>> newest = parts_.metadata.view(lsn - 1);
     if (!newest.ok()) return;
     view = std::move(newest).value();
     shared.emplace(prepared);
   }
-  name_blobs(transaction, prepared, context.lsn);
+  name_blobs(transaction, prepared, lsn);
   BodyId bodies = 0;
-  context.time = parts_.system->clock().wall_time();
-  context.shape = parts_.shape->record;
-  context.default_compression = parts_.compression;
+  PlanContext context = parts_.basis.context(lsn);
   // Nothing of the plan is kept.
   context.new_body = [&bodies] { return ~BodyId{0} - ++bodies; };
-  context.ranges_at_once = parts_.ranges_at_once;
-  context.log_blobs = parts_.log_blobs.get();
   std::vector<std::string> keys;
   Rehearsal source(*view, keys);
   // What is wrong with the transaction, or with the index, its next attempt says.
   plan_transaction(transaction, prepared, context, source).status().ignore();
   view.reset();  // a thread has one reader at a time
-  parts_.metadata->warm(keys, warm).ignore();
+  parts_.metadata.warm(keys, warm).ignore();
 }
 
 }  // namespace hexad::core

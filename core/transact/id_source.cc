@@ -1,19 +1,21 @@
-// Ids that changes of the metadata draw.
-#include "core/engine/engine.h"
+#include "core/transact/id_source.h"
+
+#include <cstdint>
+#include <string>
 
 namespace hexad::core {
 
-BodyId Engine::new_body() {
+BodyId IdSource::draw() {
   const BodyId id = ids_.draw();
-  // D1: exactly one of those who draw is told so, in each epoch.
-  if (static_cast<std::uint32_t>(id) == BodyIds::kHalf) lose_suspects_soon();
+  // ID1: exactly one of those who draw is told so, in each epoch.
+  if (static_cast<std::uint32_t>(id) == BodyIds::kHalf) run_short_();
   return id;
 }
 
-Status Engine::may_draw_ids() {
+Status IdSource::may_draw() {
   const BodyId last = ids_.last();
   if (!BodyIds::spent(last)) return {};
-  lose_suspects_soon();
+  run_short_();
   return Error{ErrorCode::kExhausted,
                "of the ids of epoch " + std::to_string(last >> 32) + " for objects and clones, " +
                    std::to_string(static_cast<std::uint32_t>(last)) +
