@@ -228,7 +228,7 @@ struct PlannerWorld {
       const std::uint32_t index = parse_page_key(key)->page;
       if (is_cut(cut, index)) return;
       ExtentList now = page;
-      if (give_share_ids(now, context.new_body)) {
+      if (give_share_ids(now, [&] { return ShareId{context.new_body().value()}; })) {
         record.images.push_back({std::string(key), encode_page(now, shape.record)});
       }
       owners.note(now);
