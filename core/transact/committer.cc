@@ -114,7 +114,7 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
   Cuts cuts;
   WarmKeys warm;
   if (parts_.metadata.reads_devices())
-    HEXAD_TRY(parts_.gate.unplaced(parts_.rehearsal.warm_names(transaction, warm)));
+    HEXAD_TRY(parts_.gate.unsequenced(parts_.rehearsal.warm_names(transaction, warm)));
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.tries = i;
@@ -133,7 +133,7 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
         *rests_on = parts_.lane.next_lsn() - 1;
       }
     }
-    if (!outcome.ok()) return parts_.gate.unplaced(outcome.status());
+    if (!outcome.ok()) return parts_.gate.unsequenced(outcome.status());
     switch (*outcome) {
       case Outcome::kSequenced:
         if (!cuts.whole.empty()) count_cuts(cuts, blob_pieces(transaction, prepared).size());
@@ -161,7 +161,7 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
           HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));
           if (shorter) break;
         }
-        HEXAD_TRY(parts_.gate.unplaced(parts_.room.make_way(attempt)));
+        HEXAD_TRY(parts_.gate.unsequenced(parts_.room.make_way(attempt)));
         break;
       }
       case Outcome::kCold:
@@ -171,7 +171,7 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
       case Outcome::kLayered:
       case Outcome::kCut:
       case Outcome::kTombstones:
-        HEXAD_TRY(parts_.gate.unplaced(parts_.room.make_way(attempt)));
+        HEXAD_TRY(parts_.gate.unsequenced(parts_.room.make_way(attempt)));
         break;
     }
   }

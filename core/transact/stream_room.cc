@@ -29,7 +29,7 @@ Result<alloc::Extent> StreamRoom::allocate(std::uint32_t units, std::uint32_t sh
       cut = choose_cut({{&units, 1}, runs, kMostCuts, shortest});
       if (cut > 0) return extent;
     }
-    HEXAD_TRY(gate_.unplaced(room_.make_way(attempt)));
+    HEXAD_TRY(gate_.unsequenced(room_.make_way(attempt)));
   }
   return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};
 }

@@ -21,7 +21,7 @@ Status WriteGate::check() const {
   return {};
 }
 
-Status WriteGate::unplaced(const Status& why) const {
+Status WriteGate::unsequenced(const Status& why) const {
   const bool unknown = !why.ok() && why.error().code == ErrorCode::kUnknown;
   return unknown && lane_->stopped().has_value() ? check() : why;
 }

@@ -22,7 +22,7 @@ class WriteGate {
   // For what has no LSN, so that nothing of it has happened. When the store has stopped, that is
   // what it says, and not what those are told whose outcome is unknown: the commits and the
   // checkpoint that it waited for.
-  Status unplaced(const Status& why) const;
+  Status unsequenced(const Status& why) const;
   // Of a commit that is called back before it has its place.
   static Error called_back_early();
 
