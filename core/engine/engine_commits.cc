@@ -52,7 +52,7 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
         executor().post([done, error = writable().error()] { done(error); });
       } else {
         commit_path_->submitter().submit(std::move(transaction), done, options);
-      };
+      }
       return {};
     });
   }

@@ -6,7 +6,7 @@
 // Crash: stripes are in flight in the allocator until the publishing commit, so a crash returns
 // them. When the extents that wait would fill much of a log record, they are committed under the
 // writer's body together with a writer key; the next opening finds that key and takes the pages
-// back (Engine::doom_abandoned). So an object may be larger than what the log, whatever
+// back (core/jobs/deletion_job.h). So an object may be larger than what the log, whatever
 // its size, could describe at once.
 #pragma once
 

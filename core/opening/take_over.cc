@@ -15,7 +15,7 @@ namespace hexad::core {
 namespace {
 
 // Epochs of two openings by word never meet: each leaps far, by chance (P9). The low half of an
-// epoch is in the ids that its writer gives out (Engine::new_body), so within one lineage it only
+// epoch is in the ids that its writer gives out (IdSource::new_body), so within one lineage it only
 // grows (R16): by an eighth of what is left at most, so that kMaxForks of them leave enough.
 Epoch leap(Epoch from, io::System& system) {
   constexpr Epoch kHalf = Epoch{1} << 32;
