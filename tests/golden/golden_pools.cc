@@ -207,7 +207,7 @@ GoldenPool::GoldenPool(const std::string& name) {
   std::istringstream lsns(line);
   model.collections[kBucket];  // every pool has it
   for (const auto& build : script()) {
-    Lsn lsn = 0;
+    std::uint64_t lsn = 0;
     REQUIRE(lsns >> lsn);
     REQUIRE(!model.apply(transaction(build)).has_value());
     model.stamp(lsn);

@@ -20,7 +20,7 @@ void require_room_to_pack(LaneWorld& world) {
   core::Submission packing = world.make({});
   const std::uint64_t places = world.log_blobs.packing_bytes();
   packing.encoded.resize(std::max<std::size_t>(packing.encoded.size(), places));
-  REQUIRE(lane.try_reserve(packing, LogRoom::kPacking).value());
+  REQUIRE(lane.try_reserve(packing, core::LogRoom::kPacking).value());
   lane.enqueue(std::move(packing));
   lane.pump();
   world.settle();

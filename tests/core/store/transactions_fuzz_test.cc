@@ -279,7 +279,7 @@ void Sequence::add(Transaction& t, Decoder& in) const {
       return t.expect_bytes(c, name, from, as_bytes(bytes));
     }
     case 22: {
-      const Lsn version = object == nullptr ? 7 : object->version;
+      const Lsn version = object == nullptr ? Lsn{7} : object->version;
       return t.expect_version(c, name, version + ((kind & 0x80) != 0 ? 1 : 0));
     }
     case 23:
