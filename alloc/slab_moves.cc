@@ -28,10 +28,10 @@ std::vector<FreeSlabs> counted(std::span<const SlabDevice> devices) {
   return counts;
 }
 
-class Planner {
+class MovesPlanner {
  public:
-  Planner(std::vector<SlabDevice> devices, std::vector<SlabZone> zones, ZoneNeeds needs,
-          std::size_t most)
+  MovesPlanner(std::vector<SlabDevice> devices, std::vector<SlabZone> zones, ZoneNeeds needs,
+               std::size_t most)
       : devices_(std::move(devices)), zones_(std::move(zones)), needs_(needs), most_(most) {
     // SM4
     std::stable_sort(zones_.begin(), zones_.end(),
@@ -201,7 +201,7 @@ std::uint64_t stranded_slabs(std::span<const SlabDevice> devices, ZoneNeeds need
 
 SlabPlan plan_slab_moves(std::vector<SlabDevice> devices, std::vector<SlabZone> zones,
                          ZoneNeeds needs, std::size_t most) {
-  return Planner(std::move(devices), std::move(zones), needs, most).run();
+  return MovesPlanner(std::move(devices), std::move(zones), needs, most).run();
 }
 
 }  // namespace hexad::alloc

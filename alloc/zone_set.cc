@@ -247,10 +247,10 @@ Result<Extent> ZoneSet::allocate(std::uint32_t units, Purpose purpose, Fit fit) 
   return Extent{zone.state.id(), run.unit, run.units};
 }
 
-void ZoneSet::abandon(const Extent& extent) {
+void ZoneSet::discard(const Extent& extent) {
   Zone* zone = find(extent.zone);
   HEXAD_ASSERT(zone != nullptr);
-  zone->state.abandon(extent.run());
+  zone->state.discard(extent.run());
   refresh(*zone);
 }
 

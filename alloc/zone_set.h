@@ -2,7 +2,7 @@
 //
 //               allocate()              publish_alloc(lsn)           publish_free(lsn)
 //      free  -------------->  in flight  ------------->  live  ------------->  deferred  --+
-//       ^                        |  abandon()                                              |
+//       ^                        |  discard()                                              |
 //       +------------------------+-------------------- reclaim(watermark) ----------------+
 //
 // In flight exists in memory only: a crash returns it. Deferred units are free for counting and
@@ -92,7 +92,7 @@ class ZoneSet {
                           Fit fit = Fit::kNext);
   // In flight -> free. Precondition of this and the next: `extent` is in flight, as allocate()
   // returned it; anything else is our own bug.
-  void abandon(const Extent& extent);
+  void discard(const Extent& extent);
   // In flight -> live, by the transaction `lsn`.
   void publish_alloc(const Extent& extent, Lsn lsn);
   // Live -> deferred, by `lsn`; any part of what was allocated. Live counts inside go away, missing

@@ -114,7 +114,7 @@ SpaceCounters ZoneState::counters() const {
   counters.in_flight = in_flight_units_;
   counters.deferred = deferred_units_;
   counters.live = taken_.used_count() - 1 - in_flight_units_ - deferred_units_;
-  for (const RunSet& slot : missing_) counters.missing += slot.units();
+  for (const UnitSet& slot : missing_) counters.missing += slot.units();
   return counters;
 }
 
@@ -171,7 +171,7 @@ UnitRun ZoneState::take_shortest(std::uint32_t units) {
   return take_run({free->unit, units});
 }
 
-void ZoneState::abandon(UnitRun run) {
+void ZoneState::discard(UnitRun run) {
   const auto at = in_flight_.find(run.unit);
   HEXAD_ASSERT(at != in_flight_.end() && at->second == run.units);
   in_flight_.erase(at);
@@ -266,7 +266,7 @@ std::uint64_t ZoneState::deferred_in(UnitRun run) const {
 }
 
 void ZoneState::forget_missing(UnitRun run) {
-  for (RunSet& slot : missing_) slot.erase(run);
+  for (UnitSet& slot : missing_) slot.erase(run);
 }
 
 void ZoneState::forget_packs(UnitRun run) {
@@ -452,7 +452,7 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
   for (const auto& [unit, units] : in_flight_) lasting.force_clear({unit, units});
   image.bitmap = lasting.words();
 
-  RunSet given_up;
+  UnitSet given_up;
   for (const Extent& extent : replaced) {
     if (extent.zone != id_) continue;
     if (!is_live(extent.run()) || given_up.intersects(extent.run())) {
@@ -536,7 +536,7 @@ Status ZoneState::check_invariants() const {
   if (in_flight != in_flight_units_ || deferred != deferred_units_) {
     return corrupt(subject + "Z4: a counter is wrong");
   }
-  for (const RunSet& slot : missing_) {
+  for (const UnitSet& slot : missing_) {
     for (const UnitRun& run : slot.runs()) {
       if (!has(run) || !taken_.all_used(run) || overlaps(in_flight_, run)) {
         return corrupt(subject + "Z3: missing units that are neither live nor deferred");

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "alloc/bitmap.h"
-#include "alloc/run_set.h"
+#include "alloc/unit_set.h"
 #include "alloc/zone.h"
 #include "alloc/zone_image.h"
 #include "base/error.h"
@@ -84,7 +84,7 @@ class ZoneState {
   std::optional<UnitRun> shortest_free(std::uint32_t units) const;
   UnitRun take(std::uint32_t units);           // precondition: units <= longest()
   UnitRun take_shortest(std::uint32_t units);  // likewise; the start of shortest_free()
-  void abandon(UnitRun run);
+  void discard(UnitRun run);
   void publish_alloc(UnitRun run, Lsn lsn);
   Status publish_free(UnitRun run, Lsn lsn);
   // The stripe that begins at `unit`, published just now, holds what was there at `born` already.
@@ -162,7 +162,7 @@ class ZoneState {
   std::map<ReadRange, std::set<std::uint32_t>> held_;
   std::map<std::uint32_t, Birth> births_;             // of live runs, by first unit: Z6
   std::set<std::pair<Lsn, std::uint32_t>> by_birth_;  // {LSN, first unit}
-  std::vector<RunSet> missing_;                       // per slot
+  std::vector<UnitSet> missing_;                      // per slot
   struct Pack {
     std::uint32_t units = 0;
     std::uint32_t footer = 0;

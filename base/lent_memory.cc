@@ -20,7 +20,7 @@ void LentMemory::lend(ByteView bytes) {
   lent_.store(ranges_.size(), std::memory_order_relaxed);
 }
 
-void LentMemory::take_back(ByteView bytes) {
+void LentMemory::reclaim(ByteView bytes) {
   std::vector<Kept> free;
   {
     const OsLock lock(mutex_);

@@ -24,7 +24,7 @@ class LentMemory {
   // than once. Any thread; before their owner can let go of them.
   void lend(ByteView bytes);
   // It has answered: once for each lend(). Frees what was kept for it alone.
-  void take_back(ByteView bytes);
+  void reclaim(ByteView bytes);
   // Of a buffer whose owner lets go of it: true when a part of it is lent; then it is freed when
   // nothing of it is any more.
   bool keep(std::byte* buffer, std::size_t size) {

@@ -40,7 +40,7 @@ core::LogRecord first_of_group() {
   core::StripeProof proof = stripe(2);
   proof.footer = 0xdeadbeef;
   for (std::uint32_t i = 0; i < 4; ++i) {
-    core::YoungPlace place;
+    core::UnplacedPlace place;
     place.from = {5000 + i, 0};
     place.stored = 4096;
     place.where = {3, 1000, 0};

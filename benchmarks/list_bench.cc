@@ -212,7 +212,7 @@ void ceiling_walk(benchmark::State& state) {
     if (!cursor->seek(object_key(kCollection, name_of(start))).ok()) std::abort();
     std::array<kv::KeyValue, 50> entries;
     for (std::uint64_t passed = 0; passed < kPageEntries;) {
-      passed += must(cursor->advance(kv::Way::kForward, entries));
+      passed += must(cursor->advance(kv::Direction::kForward, entries));
       benchmark::DoNotOptimize(entries);
     }
   }

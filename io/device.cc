@@ -276,8 +276,7 @@ IoQueue::Left IoQueue::leave(IoRequest& request) {
   if (left.data != nullptr) {
     const ByteView bytes(left.data, left.length);
     LentMemory::process().lend(bytes);
-    lent =
-        std::shared_ptr<void>(nullptr, [bytes](void*) { LentMemory::process().take_back(bytes); });
+    lent = std::shared_ptr<void>(nullptr, [bytes](void*) { LentMemory::process().reclaim(bytes); });
   }
   const Left now{batch.get(), &left};
   {

@@ -57,8 +57,8 @@ class IndexCursor {
   // it stops before that. What is noted stays valid like other views: until the next step, of any
   // kind. For long walks it is several times as fast as single steps.
   // Preconditions: valid(), room in `into`.
-  virtual Result<std::size_t> advance(Way way, std::span<KeyValue> into) {
-    HEXAD_TRY(way == Way::kForward ? next() : prev());
+  virtual Result<std::size_t> advance(Direction direction, std::span<KeyValue> into) {
+    HEXAD_TRY(direction == Direction::kForward ? next() : prev());
     if (!valid()) return std::size_t{0};
     into[0] = {key(), value()};
     return std::size_t{1};

@@ -6,7 +6,7 @@
 
 namespace hexad::kv {
 
-enum class Way : std::uint8_t { kForward, kBackward };  // ascending keys, descending ones
+enum class Direction : std::uint8_t { kForward, kBackward };  // ascending keys, descending ones
 
 struct KeyValue {
   std::string_view key;

@@ -150,9 +150,9 @@ std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
   // A record may say anything.
   const std::uint64_t cell = stripe->where.units * shape_.unit;
   if (blob.cell_offset + std::uint64_t{blob.stored} > cell) return std::nullopt;
-  const PackWitness witness = witness_of(blob);
-  Result<CheckedPack> pack = packs_.check(*stripe, {&witness, 1});
-  if (!pack.ok() || !pack->verdict.whole) return std::nullopt;
+  const ExpectedBlob expected = expected_blob_of(blob);
+  Result<CheckedPack> pack = packs_.check(*stripe, {&expected, 1});
+  if (!pack.ok() || !pack->result.whole) return std::nullopt;
   packs_.heal(*pack);
   return std::move(pack).value();
 }

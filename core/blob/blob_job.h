@@ -47,9 +47,9 @@ struct BlobReader::Job {
   Job(const Range& wanted, std::pmr::memory_resource* memory) : range(wanted), fetches(memory) {}
 
   Range range;
-  Blob placed;                     // a young blob's, when its place is known
+  Blob placed;                     // an unplaced blob's, when its place is known
   const Blob* blob = nullptr;      // range.blob, or `placed`
-  SharedBytes stored;              // a young blob's bytes that are still in memory
+  SharedBytes stored;              // an unplaced blob's bytes that are still in memory
   compression::FrameRange frames;  // compressed blobs only
   AlignedBuffer packed;            // of those: the stored bytes of the frames
   std::uint64_t offset = 0;        // in the stored bytes, where `target` begins

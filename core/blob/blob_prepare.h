@@ -20,14 +20,14 @@ namespace hexad::core {
 
 struct PreparedBlob {
   Blob blob;            // everything but its place
-  SharedBytes stored;   // of a young blob; else none
-  AlignedBuffer cells;  // the k+m cells in role order, `stride` bytes apart; not of a young one
+  SharedBytes stored;   // of an unplaced blob; else none
+  AlignedBuffer cells;  // the k+m cells in role order, `stride` bytes apart; not of an unplaced one
   std::uint32_t stride = 0;           // cell_bytes rounded up to the buffer alignment of direct I/O
   std::uint32_t units = 0;            // of a stripe of its own
   std::vector<std::uint32_t> packed;  // of a pack stripe: bytes of blobs in each data cell
   std::uint32_t footer = 0;           // of a pack stripe: the crc of its footer
 
-  bool is_young() const { return !stored.empty(); }
+  bool is_unplaced() const { return !stored.empty(); }
   ByteView cell(std::uint32_t role) const {
     return cells.bytes().subspan(std::size_t{role} * stride, blob.cell_bytes);
   }
@@ -55,9 +55,9 @@ class BlobPreparer {
       : shape_(shape), codec_(codec), compressor_(compressor) {}
 
   // `raw`: 1 to kPageSpan bytes. Any thread. Order of transforms: compress, cut and pad with zeros,
-  // checksum, encode. By its size a blob has a stripe of its own or stays young
-  // (takes_own_stripe()). `copies`: where the bytes of a young one are kept beside others; null:
-  // alone. Errors: those of compression and coding; never for lack of gain.
+  // checksum, encode. By its size a blob has a stripe of its own or stays unplaced
+  // (takes_own_stripe()). `copies`: where the bytes of an unplaced one are kept beside others;
+  // null: alone. Errors: those of compression and coding; never for lack of gain.
   enum class Form : std::uint8_t { kBySize, kOwnStripe, kShared };
   Result<PreparedBlob> prepare(ByteView raw, compression::Hint hint,
                                const compression::Policy& policy, Form form = Form::kBySize,

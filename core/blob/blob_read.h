@@ -165,8 +165,8 @@ class BlobReader {
   Error lost(const Blob& blob, Error error) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
-  // Of a packed blob's stripe, with the blob as witness: all cells, when they can be known, and
-  // the bad ones written back. Nothing otherwise.
+  // Of a packed blob's stripe, with the blob as the expected one: all cells, when they can be
+  // known, and the bad ones written back. Nothing otherwise.
   std::optional<CheckedPack> heal_pack(const Blob& blob) const;
 
   const StoreShape& shape_;

@@ -4,7 +4,7 @@
 //
 // Invariants
 //   IF1 the cells of a stripe are here from before anybody can learn of it (its transaction gets
-//       its LSN, or its young blobs their place) until its group is durable
+//       its LSN, or its unplaced blobs their place) until its group is durable
 //   IF2 so a reader that finds a stripe here gets its bytes, and one that does not finds them on
 //       devices; both are the same
 //

@@ -30,9 +30,9 @@ std::string describe(const CellPlace& place, std::uint32_t role) {
 }  // namespace
 
 Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
-                                       std::span<const PackWitness> witnesses, Cells which) const {
+                                       std::span<const ExpectedBlob> expected, Cells which) const {
   const std::size_t cell = stripe.where.units * shape_.unit;
-  for (const PackWitness& one : witnesses) {
+  for (const ExpectedBlob& one : expected) {
     HEXAD_ASSERT(one.cell < shape_.k() && one.cell_offset + std::uint64_t{one.stored} <= cell);
   }
   CheckedPack pack;
@@ -53,10 +53,10 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   pack.read = found.read;
   pack.silent = found.silent;
   pack.checked = cell * pack.read.size();
-  HEXAD_TRY_ASSIGN(pack.verdict,
-                   judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
-  for (int i = 0; shape_.m() == 0 && !pack.verdict.whole && i < kAskedAgain; ++i) {
-    ec::ShardSet wanted = pack.verdict.bad | (there - pack.read - pack.silent);
+  HEXAD_TRY_ASSIGN(pack.result,
+                   verify_pack(cells, pack.read, pack.right, stripe, expected, shape_, codec_));
+  for (int i = 0; shape_.m() == 0 && !pack.result.whole && i < kAskedAgain; ++i) {
+    ec::ShardSet wanted = pack.result.bad | (there - pack.read - pack.silent);
     if (wanted.empty()) wanted = pack.read;  // without a footer nobody knows which
     AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
     HEXAD_TRY_ASSIGN(const Found again, read_cells(pack.places, wanted, buffer, cell, why));
@@ -67,16 +67,16 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
     counters_.add(CounterId::kCellsAskedAgain, wanted.size());
     pack.read = pack.read | again.read;
     pack.silent = pack.silent | again.silent;
-    HEXAD_TRY_ASSIGN(pack.verdict,
-                     judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
+    HEXAD_TRY_ASSIGN(pack.result,
+                     verify_pack(cells, pack.read, pack.right, stripe, expected, shape_, codec_));
   }
-  counters_.add(CounterId::kChecksumErrors, pack.verdict.bad.size());
-  for (const std::uint32_t role : pack.verdict.bad) pack.places[role].device->note_mismatch();
-  if (pack.verdict.whole) {
+  counters_.add(CounterId::kChecksumErrors, pack.result.bad.size());
+  for (const std::uint32_t role : pack.result.bad) pack.places[role].device->note_mismatch();
+  if (pack.result.whole) {
     counters_.add(CounterId::kCellsReconstructed,
-                  (absent | (there - pack.read) | pack.verdict.bad).size());
+                  (absent | (there - pack.read) | pack.result.bad).size());
   }
-  pack.bad = (there - pack.read - pack.silent) | pack.verdict.bad;
+  pack.bad = (there - pack.read - pack.silent) | pack.result.bad;
   const auto add = [&](const std::string& problem) {
     pack.problems += (pack.problems.empty() ? "" : "; ") + problem;
   };
@@ -89,8 +89,8 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
           (role < shape_.k() ? " does not match its checksum" : " is not the code of the data"));
     }
   }
-  if (!pack.verdict.whole) {
-    add(pack.verdict.problem);
+  if (!pack.result.whole) {
+    add(pack.result.problem);
     for (const std::uint32_t role : pack.silent) {
       add(describe(pack.places[role], role) + ": " + why[role]);
     }
@@ -99,12 +99,12 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
 }
 
 void PackChecker::heal(const CheckedPack& pack) const {
-  if (!pack.verdict.whole) return;
+  if (!pack.result.whole) return;
   for (const std::uint32_t role : pack.bad) map_.heal(pack.places[role], pack.right[role]);
 }
 
 bool PackChecker::repair(const CheckedPack& pack) const {
-  if (!pack.verdict.whole) return false;
+  if (!pack.result.whole) return false;
   heal(pack);
   const std::size_t cell = pack.right[0].size();
   AlignedBuffer buffer = buffer_for(shape_.cells(), cell);

@@ -9,7 +9,7 @@
 #include "alloc/zone.h"
 #include "base/aligned_buffer.h"
 #include "base/error.h"
-#include "core/blob/pack_judge.h"
+#include "core/blob/pack_verify.h"
 #include "core/record/shape.h"
 #include "core/space/stripe_map.h"
 #include "core/stats/counters.h"
@@ -20,7 +20,7 @@
 namespace hexad::core {
 
 struct CheckedPack {
-  PackVerdict verdict;
+  PackResult result;
   std::vector<CellPlace> places;
   ec::ShardSet read;          // cells that could be read
   ec::ShardSet silent;        // cells that were not, since their devices do not answer
@@ -28,7 +28,7 @@ struct CheckedPack {
   std::string problems;       // of the bad cells, by cell and device, and of the stripe; for people
   std::uint64_t checked = 0;  // bytes that were read
   AlignedBuffer buffer;       // behind `right`
-  // When the verdict is whole: the cells as they should be, in role order.
+  // When the result is whole: the cells as they should be, in role order.
   std::vector<MutByteView> right;
 };
 
@@ -42,12 +42,12 @@ class PackChecker {
   // Which cells are read: all that can be, or as many as the others can be rebuilt from. Of those
   // that are not read nothing is known.
   enum class Cells : std::uint8_t { kAll, kEnough };
-  // `stripe`: all its units, which do not change hands meanwhile: the caller pins them. Witnesses
-  // that lie outside of the cells are the caller's bug. Any thread.
-  // Memory: twice the stripe. Cost: the cells are read, and see judge_pack(). What a device does
+  // `stripe`: all its units, which do not change hands meanwhile: the caller pins them. Expected
+  // blobs that lie outside of the cells are the caller's bug. Any thread.
+  // Memory: twice the stripe. Cost: the cells are read, and see verify_pack(). What a device does
   // not give within io::kSilence counts as not there, and not as bad.
   // Errors: kCorruption (no such place).
-  Result<CheckedPack> check(const PackIdentity& stripe, std::span<const PackWitness> witnesses,
+  Result<CheckedPack> check(const PackIdentity& stripe, std::span<const ExpectedBlob> expected,
                             Cells cells = Cells::kAll) const;
   // Offers the bad cells of a whole stripe to the map, to be written back; of one that is not
   // whole, nothing.

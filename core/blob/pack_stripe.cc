@@ -84,7 +84,7 @@ PlacementRules pack_rules(const StoreShape& shape, std::uint32_t max_pack_units)
   return rules;
 }
 
-std::uint32_t pack_footer_entry(const YoungBlob& blob) {
+std::uint32_t pack_footer_entry(const UnplacedBlob& blob) {
   // cell, offset, stored; LSN and offset in the object; the key
   return 3 * 5 + 2 * kMaxVarint + 2 + static_cast<std::uint32_t>(blob.owner.size());
 }
@@ -146,7 +146,7 @@ Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
   return footer;
 }
 
-Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<UnplacedBlob>& blobs,
                                 const alloc::Extent& where, const StoreShape& shape,
                                 const ec::Codec& codec) {
   HEXAD_ASSERT(where.units == plan.units);
@@ -172,20 +172,20 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
   prepared.packed.resize(shape.k());
   std::vector<std::uint32_t> filled(shape.k(), 0);
   for (const PackPlan::Slot& slot : plan.slots) {
-    const YoungBlob& young = blobs[slot.item];
-    const auto stored = static_cast<std::uint32_t>(young.stored.size());
+    const UnplacedBlob& unplaced = blobs[slot.item];
+    const auto stored = static_cast<std::uint32_t>(unplaced.stored.size());
     const MutByteView cell = cells[slot.cell];
     fill_zero(cell.subspan(filled[slot.cell], slot.offset - filled[slot.cell]));
-    copy_bytes(cell.subspan(slot.offset, stored), young.stored.bytes());
+    copy_bytes(cell.subspan(slot.offset, stored), unplaced.stored.bytes());
     filled[slot.cell] = slot.offset + stored;
     blob.stored += stored;
     prepared.packed[slot.cell] += stored;
     entry.cell = slot.cell;
     entry.cell_offset = slot.offset;
     entry.stored = stored;
-    entry.lsn = young.place.lsn;
-    entry.offset = young.offset;
-    entry.owner = young.owner;
+    entry.lsn = unplaced.place.lsn;
+    entry.offset = unplaced.offset;
+    entry.owner = unplaced.owner;
     encode_entry(out, entry);
   }
   for (std::uint32_t role = 0; role < shape.k(); ++role) {

@@ -42,7 +42,7 @@ struct PackFooter {
 
 // Bytes of a footer without entries, and what one entry adds to it at most.
 std::uint32_t pack_footer_base(const RecordShape& shape);
-std::uint32_t pack_footer_entry(const YoungBlob& blob);
+std::uint32_t pack_footer_entry(const UnplacedBlob& blob);
 // How blobs share stripes whose cells have `max_pack_units` at most; none rides in the log.
 PlacementRules pack_rules(const StoreShape& shape, std::uint32_t max_pack_units);
 
@@ -57,7 +57,7 @@ Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape);
 // The cells of a planned pack stripe that goes to `where`: `blobs` are those that the plan's slots
 // index.
 // Errors: those of coding, which are our own bugs.
-Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<UnplacedBlob>& blobs,
                                 const alloc::Extent& where, const StoreShape& shape,
                                 const ec::Codec& codec);
 

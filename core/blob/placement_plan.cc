@@ -25,9 +25,9 @@ struct Choice {
   std::uint64_t cost = 0;  // bytes
 };
 
-class Planner {
+class PlacementPlanner {
  public:
-  Planner(Items items, const PlacementRules& rules)
+  PlacementPlanner(Items items, const PlacementRules& rules)
       : items_(items),
         rules_(rules),
         max_units_(std::min(rules.max_pack_units, kMaxCellBytes / rules.unit)),
@@ -268,7 +268,7 @@ class Planner {
 }  // namespace
 
 PlacementPlan plan_placement(std::span<const PlacementItem> items, const PlacementRules& rules) {
-  return Planner(items, rules).run();
+  return PlacementPlanner(items, rules).run();
 }
 
 }  // namespace hexad::core

@@ -1,5 +1,5 @@
-// Which of a group's young blobs share stripes, which get one of their own, and which ride in the
-// log: a pure function of their sizes.
+// Which of a group's unplaced blobs share stripes, which get one of their own, and which ride in
+// the log: a pure function of their sizes.
 //
 //   little to write, all together less than a stripe of one unit  -> the log
 //   the rest                  -> pack stripes: blobs whole in cells, cells filled evenly

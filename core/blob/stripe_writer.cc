@@ -92,9 +92,9 @@ StripeOutcome StripeWriter::append(const StripeWrite& stripe, io::WriteMode mode
 
 void StripeWriter::release(const alloc::Extent& where) const {
   if (use_ == StripeUse::kUser || use_ == StripeUse::kClean) {
-    space_.abandon(where);
+    space_.discard(where);
   } else {
-    space_.abandon_internal(where);
+    space_.discard_internal(where);
   }
 }
 

@@ -12,8 +12,8 @@
 //   SW4 what failed on a handle that is retired (io::IoQueue::retire()) is not there and will never
 //       be, and says nothing of the device, which may be in use again by another handle
 //
-// Commit groups send cells and log blocks together and judge both at once (core/commit/lane.h);
-// they take the requests from here and do the rest themselves.
+// Commit groups send cells and log blocks together and judge both at once
+// (core/commit/commit_pipeline.h); they take the requests from here and do the rest themselves.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // Belongs to whoever holds the sequencer's lock.
 //
 //   C9  what is remembered of a page is what the newest value of its key decodes to, but for the
-//       places of young blobs, which it may have already, and that value; so every change of the
+//       places of unplaced blobs, which it may have already, and that value; so every change of the
 //       key comes here
 //   C10  nothing remembered names a blob that LogBlobs has forgotten: all is dropped before it does
 #pragma once
@@ -28,7 +28,7 @@ class PageMemory {
   // any case.
   explicit PageMemory(std::size_t extents) : capacity_(extents) {}
 
-  // Null: not remembered. Whoever looks may put the places of young blobs in, and change nothing
+  // Null: not remembered. Whoever looks may put the places of unplaced blobs in, and change nothing
   // else. Cost of all: O(log n).
   std::shared_ptr<KnownPage> find(BodyId body, std::uint32_t page);
   void put(BodyId body, std::uint32_t page, KnownPage known);

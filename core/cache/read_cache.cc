@@ -181,7 +181,7 @@ ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_
       [&](Shard& shard, Found& found) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
         const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
         if (whole == nullptr) {
-          if (found.record != nullptr && found.record->young_) found.record = nullptr;  // N7
+          if (found.record != nullptr && found.record->unplaced_) found.record = nullptr;  // N7
           if (count == Count::kHits) return;
           tell(count, found.record != nullptr, &shard.tally.record_hits,
                &shard.tally.record_misses);
@@ -247,7 +247,7 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
   }
   const auto there =
       std::static_pointer_cast<const CachedRecord>(shard.entries.peek(place.key, place.hash));
-  if (record->young_ && there != nullptr && there->whole() != nullptr) {
+  if (record->unplaced_ && there != nullptr && there->whole() != nullptr) {
     record->drop();
     return;
   }
@@ -274,8 +274,8 @@ void ReadCache::insert_object(const Ticket& ticket, CollectionId space, std::str
       record->small_ = extent.length <= std::min(block_, kSmallRead);
     }
   }
-  record->young_ = any_young(record->object.extents);
-  if (record->young_ && !record->small_) {
+  record->unplaced_ = any_unplaced(record->object.extents);
+  if (record->unplaced_ && !record->small_) {
     record->drop();
     return;
   }

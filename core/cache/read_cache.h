@@ -4,7 +4,8 @@
 // memory (core/cache/s3_fifo.h).
 //
 // A record here is the newest one of its key, visible, with nothing pending. Visible is what
-// readers see: durable, or up to the last buffered commit (C6 of core/commit/lane.h). The argument:
+// readers see: durable, or up to the last buffered commit (C6 of core/commit/commit_pipeline.h).
+// The argument:
 //
 //   N1  Metadata::apply(n, key) puts version n into the memtable first and calls invalidate(key)
 //       then; both before n is enqueued, and so before n is visible.
@@ -85,16 +86,16 @@ struct CachedRecord : CacheValue {
   // Of a record that was given to ReadCache::insert_object().
   bool is_small() const { return small_; }
   // The next checkpoint changes where its bytes are (N7). Of such a record, too.
-  bool is_young() const { return young_; }
+  bool is_unplaced() const { return unplaced_; }
 
  private:
   friend class ReadCache;
   mutable std::atomic<const std::byte*> whole_{nullptr};
   // Its bytes are not where it says any more, or not yet; of an entry, with the shard's lock.
-  bool lacks_places() const { return young_ || moved_; }
+  bool lacks_places() const { return unplaced_ || moved_; }
 
   bool small_ = false;
-  bool young_ = false;
+  bool unplaced_ = false;
   mutable bool moved_ = false;  // N8; guarded by the shard
   std::uint32_t shard_ = 0;
   std::uint64_t hash_ = 0;                              // of its key
@@ -149,18 +150,18 @@ class ReadCache : public kv::RunCache {
   // What a record is looked up for: everything, or anything but where its bytes are.
   enum class Need : std::uint8_t { kPlaces, kFacts };
   // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
-  // kMaxLsn is the state of now. So do, with kPlaces, those that is_young(), or whose bytes have
+  // kMaxLsn is the state of now. So do, with kPlaces, those that is_unplaced(), or whose bytes have
   // been moved.
   Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count,
                     Need need = Need::kPlaces);
-  // find_object() of now, for a read of `range`. When the record has whole(), young or not, `bytes`
-  // is what there is of the range, and the read counts as served. With kHits nothing is counted
-  // otherwise.
+  // find_object() of now, for a read of `range`. When the record has whole(), unplaced or not,
+  // `bytes` is what there is of the range, and the read counts as served. With kHits nothing is
+  // counted otherwise.
   Found find_bytes(std::string_view collection, std::string_view name, const ByteRange& range,
                    Count count);
   Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count, Need need = Need::kPlaces);
-  // Under N2; silently not when (a) fails. The caller answers for (b). Of young records only small
-  // ones are kept, and one that has whole() stays when its like comes.
+  // Under N2; silently not when (a) fails. The caller answers for (b). Of unplaced records only
+  // small ones are kept, and one that has whole() stays when its like comes.
   // `collection` is its name; one with many parts is not kept.
   void insert_collection(const Ticket& ticket, std::string_view collection,
                          const CollectionRecord& record, Lsn as_of);

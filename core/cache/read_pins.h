@@ -5,8 +5,8 @@
 // were freed behind its state. All else that is freed meanwhile can be used again. The argument:
 //
 //   PN5 a record with LSN n names stripes that were born at or before n: they are published with
-//       it, or before. A young blob whose transaction has LSN n may be given its place later; such
-//       a stripe counts as born at the first LSN of those in it (Space::publish)
+//       it, or before. An unplaced blob whose transaction has LSN n may be given its place later;
+//       such a stripe counts as born at the first LSN of those in it (Space::publish)
 //   PN6 `upto` is at least the LSN of every record that the holder has copied: that of its view,
 //       which may be above that of its pin. A stripe born above it is in none of them, whoever
 //       frees it

@@ -82,10 +82,10 @@ Result<Fsck::Start> Fsck::begin() {
   const io::Lock checkpoints(look_.checkpoints, std::adopt_lock);
   HEXAD_TRY(look_.silence.lock_unless_silent(parts_.sequencer, "fsck waits for commits"));
   const SequencerLock lock(parts_.sequencer, std::adopt_lock);
-  if (parts_.lane != nullptr && !parts_.lane->stopped().has_value()) {
-    HEXAD_TRY(
-        look_.silence.wait_until_durable(parts_.lane->next_lsn() - 1, "fsck waits for commits"));
-    HEXAD_TRY(parts_.lane->drain());
+  if (parts_.pipeline != nullptr && !parts_.pipeline->stopped().has_value()) {
+    HEXAD_TRY(look_.silence.wait_until_durable(parts_.pipeline->next_lsn() - 1,
+                                               "fsck waits for commits"));
+    HEXAD_TRY(parts_.pipeline->drain());
   }
   HEXAD_TRY_ASSIGN(ReadState state, look_.reads.read_state());
   return Start{std::move(state), FsckMoment(look_.space, look_.log_blobs),

@@ -11,8 +11,8 @@
 #include "core/check/check_parts.h"
 #include "core/check/fsck_check.h"
 #include "core/check/torn_cells.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/commit/sequencer.h"
 #include "core/metadata/metadata.h"
 #include "kv/tiered/tiered_index.h"
@@ -27,8 +27,8 @@ class Fsck {
     kv::TieredIndex& index;
     const TornCells& torn;
     Sequencer& sequencer;
-    Lane* lane;                // null when the store is read-only
-    InternalCommits* commits;  // as the lane
+    CommitPipeline* pipeline;  // null when the store is read-only
+    InternalCommits* commits;  // as the pipeline
     std::function<Status()> writable;
   };
   Fsck(CheckParts look, Parts parts);

@@ -123,7 +123,8 @@ void FsckCheck::check_owner(const std::string& owner, std::string_view key, cons
   if (key.empty() || blob.placement != Placement::kPacked) return;
   const Place place{blob.where.zone, blob.where.unit};
   if (blob.forward != Forward::kNone) {
-    // A young one gets its key from the next checkpoint, or has it since its place is known (FW3).
+    // An unplaced one gets its key from the next checkpoint, or has it since its place is known
+    // (FW3).
     forwarded[place] |= named.forward == Forward::kWritten;
     return;
   }
@@ -217,7 +218,7 @@ void FsckCheck::check_packed(const std::string& owner, const Blob& blob) {
   if (blob.cell_offset + std::uint64_t{blob.stored} > cell) {
     find(owner, "its bytes lie outside the cell of its pack stripe");
   } else if (options_.deep) {
-    pack.tenants.push_back({witness_of(blob), owner});
+    pack.residents.push_back({expected_blob_of(blob), owner});
   }
 }
 
@@ -237,9 +238,9 @@ Status FsckCheck::check_packs(const std::function<Status()>& go_on) {
 
 // F6.
 Status FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
-  std::vector<PackWitness> witnesses;
-  for (const Tenant& tenant : pack.tenants) witnesses.push_back(tenant.blob);
-  const Result<CheckedPack> checked = pack_checker_.check({where, pack.stripe.footer}, witnesses);
+  std::vector<ExpectedBlob> expected;
+  for (const Resident& resident : pack.residents) expected.push_back(resident.blob);
+  const Result<CheckedPack> checked = pack_checker_.check({where, pack.stripe.footer}, expected);
   if (!checked.ok()) {
     if (checked.error().code == ErrorCode::kFenced) return checked.error();  // TO3
     find(describe(where), checked.error().message);
@@ -247,18 +248,18 @@ Status FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack)
   }
   report.bytes_checked += checked->checked;
   for (const std::uint32_t role : checked->silent) ++silent[checked->places[role].id];
-  const PackVerdict& verdict = checked->verdict;
-  if (verdict.whole && torn_.explain(where, checked->bad)) {
+  const PackResult& result = checked->result;
+  if (result.whole && torn_.explain(where, checked->bad)) {
     report.torn_cells += checked->bad.size();
-  } else if (!verdict.whole || !checked->bad.empty()) {
-    const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
+  } else if (!result.whole || !checked->bad.empty()) {
+    const bool repaired = result.whole && options_.repair && pack_checker_.repair(*checked);
     find(Finding{describe(where), checked->problems, repaired});
   }
-  if (verdict.footer.has_value()) {
-    check_footer(*verdict.footer, pack);
-    check_named(*verdict.footer, pack);
+  if (result.footer.has_value()) {
+    check_footer(*result.footer, pack);
+    check_named(*result.footer, pack);
   }
-  if (!verdict.whole) check_tenants(where, pack);
+  if (!result.whole) check_residents(where, pack);
   return {};
 }
 
@@ -279,13 +280,13 @@ const PackEntry* entry_at(const PackFooter& footer, std::uint32_t cell, std::uin
 
 // F7.
 void FsckCheck::check_footer(const PackFooter& footer, const Pack& pack) {
-  for (const Tenant& tenant : pack.tenants) {
-    const PackEntry* const entry = entry_at(footer, tenant.blob.cell, tenant.blob.cell_offset);
-    if (entry == nullptr || entry->stored != tenant.blob.stored) {
-      find(tenant.owner, "its " + std::to_string(tenant.blob.stored) + " bytes in cell " +
-                             std::to_string(tenant.blob.cell) + " at " +
-                             std::to_string(tenant.blob.cell_offset) +
-                             " of its pack stripe are not in the stripe's footer");
+  for (const Resident& resident : pack.residents) {
+    const PackEntry* const entry = entry_at(footer, resident.blob.cell, resident.blob.cell_offset);
+    if (entry == nullptr || entry->stored != resident.blob.stored) {
+      find(resident.owner, "its " + std::to_string(resident.blob.stored) + " bytes in cell " +
+                               std::to_string(resident.blob.cell) + " at " +
+                               std::to_string(resident.blob.cell_offset) +
+                               " of its pack stripe are not in the stripe's footer");
     }
   }
 }
@@ -304,18 +305,18 @@ void FsckCheck::check_named(const PackFooter& footer, const Pack& pack) {
 
 // Which blobs of a stripe that is not whole can be read still: those whose own bytes verify, or
 // are given back by the same bytes of other cells.
-void FsckCheck::check_tenants(const alloc::Extent& where, const Pack& pack) {
-  for (const Tenant& tenant : pack.tenants) {
+void FsckCheck::check_residents(const alloc::Extent& where, const Pack& pack) {
+  for (const Resident& resident : pack.residents) {
     Blob stored;  // as if it was not compressed: only the stored bytes are of interest
     stored.placement = Placement::kPacked;
     stored.where = {where.zone, where.unit, 0};
-    stored.cell = tenant.blob.cell;
-    stored.cell_offset = tenant.blob.cell_offset;
-    stored.raw = stored.stored = tenant.blob.stored;
-    stored.cell_sums = {tenant.blob.sum};
+    stored.cell = resident.blob.cell;
+    stored.cell_offset = resident.blob.cell_offset;
+    stored.raw = stored.stored = resident.blob.stored;
+    stored.cell_sums = {resident.blob.sum};
     Bytes bytes(stored.stored);
     const Status read = reader_.read(stored, 0, bytes);
-    if (!read.ok()) find(tenant.owner, read.error().message);
+    if (!read.ok()) find(resident.owner, read.error().message);
   }
 }
 
@@ -356,7 +357,7 @@ Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
     find(Finding{owner, problem, checked.repaired});
   }
   // What could not be put right is read as a user would, whose reads note damage, and heal what
-  // they can; those of pack stripes are read in check_tenants().
+  // they can; those of pack stripes are read in check_residents().
   if (options_.repair && !checked.problems.empty() && !checked.repaired) {
     Bytes bytes(blob.raw);
     reader_.read(blob, 0, bytes).ignore();

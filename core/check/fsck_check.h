@@ -19,7 +19,7 @@
 //   F12 a page that was cut off of an object is marked to be taken back, and no other page of it is
 //       (O2 of core/record/page_cuts.h)
 //   F13 deep: the footer of a pack stripe is the one that the zone's image or the log names (J4 of
-//       core/blob/pack_judge.h)
+//       core/blob/pack_verify.h)
 //   F14 every forward key names a list that shows a blob of its stripe as forwarded, and every such
 //       list has its key (FW1 and FW2 of doc/invariants.md#owners); deep: a blob that a list shows
 //       as not forwarded is that list's by the footer of its stripe
@@ -119,8 +119,8 @@ class FsckCheck {
     std::string owner;
   };
   // A blob that is alive in a pack stripe.
-  struct Tenant {
-    PackWitness blob;
+  struct Resident {
+    ExpectedBlob blob;
     std::string owner;
   };
   // A list that shows a blob there, not forwarded.
@@ -132,8 +132,8 @@ class FsckCheck {
   };
   struct Pack {
     alloc::PackStripe stripe;
-    std::uint64_t seen = 0;       // bytes of blobs in it
-    std::vector<Tenant> tenants;  // deep only, like the next
+    std::uint64_t seen = 0;           // bytes of blobs in it
+    std::vector<Resident> residents;  // deep only, like the next
     std::vector<Named> named = {};
   };
   // Pack stripes that a list shows forwarded blobs of, and whether it must have the keys.
@@ -151,7 +151,7 @@ class FsckCheck {
   Status check_cells(const std::string& owner, const Blob& blob);
   Status check_pack_cells(const alloc::Extent& where, const Pack& pack);
   void check_footer(const PackFooter& footer, const Pack& pack);
-  void check_tenants(const alloc::Extent& where, const Pack& pack);
+  void check_residents(const alloc::Extent& where, const Pack& pack);
 
   const FsckOptions options_;
   const StoreShape& shape_;

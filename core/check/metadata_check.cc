@@ -81,7 +81,7 @@ void MetadataCheck::look_at_collection() {
 }
 
 void MetadataCheck::look_at_removed_names() {
-  const Result<NameRange> names = decode_doomed(at_.key, at_.value);
+  const Result<NameRange> names = decode_deletion(at_.key, at_.value);
   if (!names.ok()) return find(names.error());
   check_.claim_names(*names, {0, "that was removed", true});
 }

@@ -40,24 +40,23 @@ Status PackScrub::look_at(MetaView& view, const PackIdentity& stripe) {
   if (!checked.ok()) return note_unchecked(stripe, checked.error());
   run_.count_bytes(checked->checked);
   for (const std::uint32_t role : checked->silent) run_.note_silent(checked->places[role].id);
-  std::vector<PackWitness> witnesses;
-  if (checked->verdict.footer.has_value()) {
-    HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe.where, *checked->verdict.footer));
+  std::vector<ExpectedBlob> expected;
+  if (checked->result.footer.has_value()) {
+    HEXAD_TRY_ASSIGN(expected, expected_blobs_in(view, stripe.where, *checked->result.footer));
   }
-  if (checked->verdict.whole && checked->bad.empty() && agree(witnesses, *checked)) {
+  if (checked->result.whole && checked->bad.empty() && agree(expected, *checked)) {
     fill(stripe, *checked);
     return {};
   }
   // Once more, so that what they say counts when it is decided which cells are the bad ones.
-  checked = packs_.check(stripe, witnesses);
+  checked = packs_.check(stripe, expected);
   if (!checked.ok()) return note_unchecked(stripe, checked.error());
-  if (checked->verdict.whole && checked->bad.empty()) {
+  if (checked->result.whole && checked->bad.empty()) {
     fill(stripe, *checked);
     return {};
   }
-  const bool repaired =
-      checked->verdict.whole && parts_.space.may_heal() && packs_.repair(*checked);
-  if (!checked->verdict.whole) damage_.suspect(stripe.where);
+  const bool repaired = checked->result.whole && parts_.space.may_heal() && packs_.repair(*checked);
+  if (!checked->result.whole) damage_.suspect(stripe.where);
   run_.find({describe_pack(stripe), checked->problems, repaired});
   if (repaired) fill(stripe, *checked);
   return {};
@@ -68,15 +67,15 @@ Result<bool> PackScrub::fill_from_enough(MetaView& view, const PackIdentity& str
   const Result<CheckedPack> checked = packs_.check(stripe, {}, PackChecker::Cells::kEnough);
   if (!checked.ok()) return false;
   run_.count_bytes(checked->checked);
-  if (!checked->verdict.whole || !checked->bad.empty() || !checked->silent.empty()) return false;
-  HEXAD_TRY_ASSIGN(const std::vector<PackWitness> witnesses,
-                   witnesses_in(view, stripe.where, *checked->verdict.footer));
-  if (!agree(witnesses, *checked)) return false;
+  if (!checked->result.whole || !checked->bad.empty() || !checked->silent.empty()) return false;
+  HEXAD_TRY_ASSIGN(const std::vector<ExpectedBlob> expected,
+                   expected_blobs_in(view, stripe.where, *checked->result.footer));
+  if (!agree(expected, *checked)) return false;
   fill(stripe, *checked);
   return true;
 }
 
-// U5. Precondition: the verdict is whole.
+// U5. Precondition: the result is whole.
 void PackScrub::fill(const PackIdentity& stripe, const CheckedPack& pack) {
   for (std::uint32_t role = 0; role < parts_.shape.cells(); ++role) {
     const Status filled = run_.fill(stripe.where, pack.places[role], pack.right[role]);
@@ -84,9 +83,9 @@ void PackScrub::fill(const PackIdentity& stripe, const CheckedPack& pack) {
   }
 }
 
-bool PackScrub::agree(const std::vector<PackWitness>& witnesses, const CheckedPack& pack) const {
+bool PackScrub::agree(const std::vector<ExpectedBlob>& expected, const CheckedPack& pack) const {
   const ChecksumType type = parts_.shape.record.checksum;
-  return std::all_of(witnesses.begin(), witnesses.end(), [&](const PackWitness& one) {
+  return std::all_of(expected.begin(), expected.end(), [&](const ExpectedBlob& one) {
     const ByteView cell = pack.right[one.cell];
     return hexad::checksum(type, cell.subspan(one.cell_offset, one.stored)) == one.sum;
   });
@@ -94,20 +93,20 @@ bool PackScrub::agree(const std::vector<PackWitness>& witnesses, const CheckedPa
 
 // The blobs of the footer that the metadata has there. Those of objects that have another name by
 // now, or of clones alone, are not found.
-Result<std::vector<PackWitness>> PackScrub::witnesses_in(MetaView& view,
-                                                         const alloc::Extent& stripe,
-                                                         const PackFooter& footer) {
-  std::vector<PackWitness> witnesses;
+Result<std::vector<ExpectedBlob>> PackScrub::expected_blobs_in(MetaView& view,
+                                                               const alloc::Extent& stripe,
+                                                               const PackFooter& footer) {
+  std::vector<ExpectedBlob> expected;
   for (const PackEntry& entry : footer.entries) {
     HEXAD_TRY_ASSIGN(const ExtentList extents, extents_at(view, entry.owner, entry.offset));
     for (const Blob& blob : blobs_of(parts_.log_blobs.resolve(extents))) {
       const bool here = blob.placement == Placement::kPacked && blob.where.zone == stripe.zone &&
                         blob.where.unit == stripe.unit && blob.cell == entry.cell &&
                         blob.cell_offset == entry.cell_offset && blob.stored == entry.stored;
-      if (here) witnesses.push_back(witness_of(blob));
+      if (here) expected.push_back(expected_blob_of(blob));
     }
   }
-  return witnesses;
+  return expected;
 }
 
 // Of the object, page or omap entry, those around the offset. None where the metadata has none

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "core/blob/pack_check.h"
-#include "core/blob/pack_judge.h"
+#include "core/blob/pack_verify.h"
 #include "core/check/damage_list.h"
 #include "core/check/scrub_run.h"
 #include "core/metadata/metadata.h"
@@ -28,9 +28,9 @@ class PackScrub {
   Status note_unchecked(const PackIdentity& stripe, const Error& error);
   Result<bool> fill_from_enough(MetaView& view, const PackIdentity& stripe);
   void fill(const PackIdentity& stripe, const CheckedPack& pack);
-  bool agree(const std::vector<PackWitness>& witnesses, const CheckedPack& pack) const;
-  Result<std::vector<PackWitness>> witnesses_in(MetaView& view, const alloc::Extent& stripe,
-                                                const PackFooter& footer);
+  bool agree(const std::vector<ExpectedBlob>& expected, const CheckedPack& pack) const;
+  Result<std::vector<ExpectedBlob>> expected_blobs_in(MetaView& view, const alloc::Extent& stripe,
+                                                      const PackFooter& footer);
   Result<ExtentList> extents_at(MetaView& view, const std::string& key, std::uint64_t offset);
 
   ScrubRun& run_;

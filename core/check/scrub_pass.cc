@@ -51,7 +51,7 @@ Status ScrubPass::look() {
 // is given up later than that, if at all, and not used again before the pin goes (U1).
 Result<ReadState> ScrubPass::settled_state() {
   HEXAD_TRY_ASSIGN(ReadState state, parts_.reads.read_state());
-  // Where the lane has stopped, nothing is given up any more.
+  // Where the pipeline has stopped, nothing is given up any more.
   HEXAD_TRY(parts_.silence.wait_until_durable(state.pin.lsn(),
                                               "a scrub of pack stripes waits for commits"));
   return state;

@@ -100,13 +100,13 @@ bool Cleaner::is_whole() const {
 }
 
 bool Cleaner::wants_look() {
-  return looks_.due(deaths(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
+  return looks_.due(releases(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
 }
 
 void Cleaner::look_again() { looks_.ask_again(); }
 
 bool Cleaner::wants_rest() const {
-  return looks_.rest_due(deaths(), longest_stripe_bytes(parts_.shape));
+  return looks_.rest_due(releases(), longest_stripe_bytes(parts_.shape));
 }
 
 std::uint64_t Cleaner::used_bytes() const {
@@ -196,8 +196,8 @@ void Cleaner::maybe_try_again(For whom) {
 }
 
 Result<bool> Cleaner::step_locked(For whom) {
-  looks_.begin(deaths(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
-  const std::uint64_t died = deaths();
+  looks_.begin(releases(), longest_stripe_bytes(parts_.shape), [this] { return is_low(); });
+  const std::uint64_t died = releases();
   const auto work = [&]() HEXAD_REQUIRES(mutex_) -> Result<bool> {
     if (whom != For::kCommit && !is_whole()) return false;  // CL6
     maybe_try_again(whom);
@@ -225,7 +225,7 @@ Result<bool> Cleaner::step_locked(For whom) {
   return false;
 }
 
-void Cleaner::note_lone(const YoungBlob& blob, std::uint32_t units) {
+void Cleaner::note_lone(const UnplacedBlob& blob, std::uint32_t units) {
   const std::uint64_t stripe = units * parts_.shape.unit * parts_.shape.k();
   if (!is_lone(blob.stored.size(), stripe, kMostFilled)) return;
   const Lsn lsn = blob.place.lsn;
@@ -277,7 +277,7 @@ Result<bool> Cleaner::compact(For whom, const Bounds& bounds) {
     if (*did == Compactor::Did::kLooked) continue;
     const bool many = lone && lone_.hidden() >= longest_stripe_bytes(parts_.shape) / 2;
     const bool may_wait = whom == For::kAtRest || (whom == For::kCommit && (urgent || many));
-    if (*did == Compactor::Did::kYoung && may_wait && !std::exchange(passed, true) &&
+    if (*did == Compactor::Did::kUnplaced && may_wait && !std::exchange(passed, true) &&
         parts_.checkpointed() < parts_.newest()) {
       HEXAD_TRY(parts_.checkpoint());
       continue;
@@ -484,7 +484,7 @@ Result<PackFooter> Cleaner::read_footer(const CleanCandidate& victim) const {
   }
   // Rebuilt from the others.
   HEXAD_TRY_ASSIGN(CheckedPack pack, packs_.check({victim.stripe, victim.footer}, {}));
-  if (pack.verdict.whole && pack.verdict.footer.has_value()) return *std::move(pack.verdict.footer);
+  if (pack.result.whole && pack.result.footer.has_value()) return *std::move(pack.result.footer);
   return Error{ErrorCode::kUnavailable, "a pack stripe without a legible footer: " + pack.problems,
                "Run hexad fsck POOL --deep."};
 }
@@ -517,10 +517,10 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
     if (take(cells).ok()) return {};
   }
   // Something is lost or wrong: the others know it.
-  std::vector<PackWitness> witnesses;
-  for (const Move& move : moves) witnesses.push_back(witness_of(move.blob()));
-  HEXAD_TRY_ASSIGN(const CheckedPack pack, packs_.check({victim.stripe, victim.footer}, witnesses));
-  if (!pack.verdict.whole) return Error{ErrorCode::kUnavailable, pack.problems, ""};
+  std::vector<ExpectedBlob> expected;
+  for (const Move& move : moves) expected.push_back(expected_blob_of(move.blob()));
+  HEXAD_TRY_ASSIGN(const CheckedPack pack, packs_.check({victim.stripe, victim.footer}, expected));
+  if (!pack.result.whole) return Error{ErrorCode::kUnavailable, pack.problems, ""};
   std::map<std::uint32_t, ByteView> cells;
   for (std::uint32_t role = 0; role < parts_.shape.k(); ++role) {
     cells.emplace(role, pack.right[role]);
@@ -528,11 +528,11 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
   return take(cells);
 }
 
-std::vector<YoungBlob> Cleaner::as_blobs(const Moves& moves) const {
-  std::vector<YoungBlob> blobs;
+std::vector<UnplacedBlob> Cleaner::as_blobs(const Moves& moves) const {
+  std::vector<UnplacedBlob> blobs;
   blobs.reserve(moves.size());
   for (const Move& move : moves) {
-    YoungBlob blob;
+    UnplacedBlob blob;
     blob.place.lsn = move.from.entry.lsn;
     blob.stored = move.stored;
     blob.owner = move.owner();
@@ -551,7 +551,7 @@ Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, std::span<const 
     HEXAD_TRY(fill_moves(moves, where, record));
     bytes = 0;
     for (const StripeProof& stripe : record.allocated) bytes += stripe.live;
-    blobs = record.packed_deaths.size();
+    blobs = record.packed_releases.size();
     return {};
   };
   HEXAD_TRY_ASSIGN(const Lsn lsn, write_moved(parts_, layouts, as_blobs(moves), fill, moved));
@@ -572,7 +572,7 @@ Status Cleaner::fill_moves(const Moves& moves, const MovedStripes& where, LogRec
     HEXAD_TRY_ASSIGN(const bool moved, lists.move(moves[i].from.lists, where.places[i]));
     if (!moved) continue;
     live[where.stripe_of[i]] += moves[i].blob().stored;
-    add_death(record, moves[i].blob());
+    add_release(record, moves[i].blob());
   }
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (live[i] > 0) record.allocated.push_back(where.proof(i, live[i]));  // CL4

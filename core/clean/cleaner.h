@@ -18,10 +18,10 @@
 //        less than the stripe's live bytes, somebody else owns the rest: it is left alone, and
 //        counted, until its live bytes change. A blob that clones share is moved in all lists that
 //        its share record counts, or in none
-//   CL4  The new stripes' cells are durable before the record. Old stripes go by the deaths in it,
-//        and by nothing else; until then a reader, or a crash, finds everything there
-//   CL5  A list that is written again names no young blob whose place is known: once a checkpoint
-//        has passed, nobody could find it (A7)
+//   CL4  The new stripes' cells are durable before the record. Old stripes go by the releases in
+//        it, and by nothing else; until then a reader, or a crash, finds everything there
+//   CL5  A list that is written again names no unplaced blob whose place is known: once a
+//        checkpoint has passed, nobody could find it (A7)
 //   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
 //   CL7  While the record waits for its place no state and no pin is held
 //   CL8  What could not be read is tried again once cells have been healed, a device is behind no
@@ -95,8 +95,8 @@ class Cleaner {
 
   // Lists that a transaction leaves: whoever carries it out says so.
   FragmentedLists& fragmented() { return lists_; }
-  // A young blob gets a stripe of so many units for itself. Any thread, under any lock.
-  void note_lone(const YoungBlob& blob, std::uint32_t units);
+  // An unplaced blob gets a stripe of so many units for itself. Any thread, under any lock.
+  void note_lone(const UnplacedBlob& blob, std::uint32_t units);
 
  private:
   // A blob on its way.
@@ -135,8 +135,8 @@ class Cleaner {
   Result<bool> compact(For whom, const Bounds& bounds) HEXAD_REQUIRES(mutex_);
   bool worth_compacting(For whom);
   std::uint64_t hidden() const { return lists_.hidden() + lone_.hidden(); }
-  std::uint64_t deaths() const {
-    return parts_.space.packed_deaths() + lists_.grown() + lone_.grown();
+  std::uint64_t releases() const {
+    return parts_.space.packed_releases() + lists_.grown() + lone_.grown();
   }
   std::uint64_t used_bytes() const;
   std::vector<Try> tries_for(For whom) const;
@@ -157,7 +157,7 @@ class Cleaner {
   Result<PackFooter> read_footer(const CleanCandidate& victim) const;
   Result<Moved> write_moves(const Moves& moves, std::span<const PackPlan> layouts, Lsn written);
   Status fill_moves(const Moves& moves, const MovedStripes& where, LogRecord& record) const;
-  std::vector<YoungBlob> as_blobs(const Moves& moves) const;
+  std::vector<UnplacedBlob> as_blobs(const Moves& moves) const;
   // Of the lists that one record changes.
   std::uint64_t most_list_bytes() const;
   void leave_alone(const CleanCandidate& victim, CounterId why) HEXAD_REQUIRES(mutex_);

@@ -53,7 +53,7 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
     const Blob& blob = *use.blob;
     if (!may_be_victim(use, rules)) continue;
     if (blob.placement == Placement::kLog) {
-      plan.young = true;
+      plan.unplaced = true;
       continue;
     }
     victims.insert(blob.id());
@@ -69,7 +69,7 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
     }
   }
   const std::size_t after = others + plan.pieces.size();
-  if (after > extents.size() && after > kCrowdedExtents) return {{}, 0, plan.young};  // KP4
+  if (after > extents.size() && after > kCrowdedExtents) return {{}, 0, plan.unplaced};  // KP4
   return plan;
 }
 

@@ -8,7 +8,7 @@
 //
 // Holds for every plan
 //   KP1 a victim that is shown in part shows at most rules.most_shown of its user bytes. No clone
-//       shares a victim, and the list names its place: a young one dies by another name (CP1)
+//       shares a victim, and the list names its place: an unplaced one dies by another name (CP1)
 //   KP2 the pieces show, in order and each byte once, what the list shows of victims, and nothing
 //       else
 //   KP3 a piece is without a gap, at most rules.piece_bytes long, and what it shows was compressed
@@ -46,7 +46,7 @@ struct CompactPiece {
 struct CompactPlan {
   std::vector<CompactPiece> pieces;
   std::uint64_t frees = 0;  // bytes of space that victims take: of stripes of their own all of it
-  bool young = false;       // there are victims whose place the list does not name yet
+  bool unplaced = false;    // there are victims whose place the list does not name yet
 };
 
 // Cost: O(n log n).
@@ -54,7 +54,7 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
 
 // Bytes of the space of a list's blobs that show nothing of theirs. Of a stripe that a blob has for
 // itself that is all else in it, of a pack stripe what the list hides of the blob. Blobs that
-// clones share and young ones do not count.
+// clones share and unplaced ones do not count.
 struct UnshownBytes {
   std::uint64_t all = 0;
   std::uint64_t in_victims = 0;  // of those, what may be victims by the rules has

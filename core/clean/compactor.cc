@@ -76,7 +76,7 @@ Status Compactor::add(const Candidate& at, const CompactPlan& plan, Pieces& piec
   HEXAD_TRY(parts_.blobs.read(ranges));
   Work work{at, pieces.pieces.size(), plan.pieces.size(), plan.frees};
   std::vector<Blob> blobs;
-  std::vector<YoungBlob> stored;
+  std::vector<UnplacedBlob> stored;
   const Lsn written = std::max<Lsn>(1, parts_.checkpointed());
   for (std::size_t i = 0; i < raw.size(); ++i) {
     const CompactPiece& piece = plan.pieces[i];
@@ -84,12 +84,12 @@ Status Compactor::add(const Candidate& at, const CompactPlan& plan, Pieces& piec
         PreparedBlob prepared,
         parts_.preparer.prepare(raw[i], compression::Hint::kNone, policy_for(piece.algorithm),
                                 BlobPreparer::Form::kShared));
-    YoungBlob& young = stored.emplace_back();
-    young.place.lsn = written;
-    young.stored = std::move(prepared.stored);
-    work.bytes += young.stored.size();
-    young.owner = at.list.key;
-    young.offset = piece.offset();
+    UnplacedBlob& unplaced = stored.emplace_back();
+    unplaced.place.lsn = written;
+    unplaced.stored = std::move(prepared.stored);
+    work.bytes += unplaced.stored.size();
+    unplaced.owner = at.list.key;
+    unplaced.offset = piece.offset();
     blobs.push_back(std::move(prepared.blob));
   }
   const auto append = [](auto& to, auto&& from) {
@@ -165,7 +165,7 @@ Result<Compactor::Pieces> Compactor::gather(const Need& need) {
   if (candidates.empty()) return pieces;
   std::uint64_t list_bytes = 0;
   std::uint64_t bytes = 0;
-  // What is young in this state and has a place is named by that behind the next checkpoint.
+  // What is unplaced in this state and has a place is named by that behind the next checkpoint.
   HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
   std::set<std::string_view> taken;
   for (const Candidate& at : candidates) {
@@ -187,7 +187,7 @@ Result<Compactor::Pieces> Compactor::gather(const Need& need) {
     const CompactPlan& plan = *planned;
     if (plan.pieces.empty()) {
       pieces.looked = true;
-      if (plan.young) {
+      if (plan.unplaced) {
         pieces.waiting = true;
         at.from->set_aside(list.key, list.changed, state.view->lsn());
       } else {
@@ -226,7 +226,7 @@ Result<Compactor::Did> Compactor::step(const Need& need) {
   HEXAD_TRY_ASSIGN(Pieces pieces, gather(need));
   if (pieces.lists.empty()) {
     if (pieces.looked) return Did::kLooked;
-    return pieces.waiting ? Did::kYoung : Did::kNothing;
+    return pieces.waiting ? Did::kUnplaced : Did::kNothing;
   }
   Result<Did> did = write(need, pieces);
   if (did.ok() || did.error().code != ErrorCode::kNoSpace || pieces.lists.size() == 1) return did;
@@ -267,7 +267,7 @@ Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) 
       any = true;
     }
     if (any) return Did::kLooked;
-    return pieces.waiting ? Did::kYoung : Did::kNothing;
+    return pieces.waiting ? Did::kUnplaced : Did::kNothing;
   }
   if (too_short) {
     return Error{ErrorCode::kNoSpace, "what is free lies in runs too short to write pieces to", ""};
@@ -333,7 +333,7 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
     }
     if (!changed) continue;
     for (const Blob& blob : blobs_released(before, extents)) {  // KL2
-      add_death(record, blob);
+      add_release(record, blob);
       ++done.blobs;
     }
     forwards.change({key}, before, {key}, extents);

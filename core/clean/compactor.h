@@ -57,9 +57,9 @@ class Compactor {
     std::uint64_t most_bytes = 0;     // that a step writes; one list may be more
   };
   enum class Did : std::uint8_t {
-    kNothing,  // there is nothing to be had
-    kLooked,   // nothing was written, and next time others come first
-    kYoung,    // there is something to be had behind a checkpoint
+    kNothing,   // there is nothing to be had
+    kLooked,    // nothing was written, and next time others come first
+    kUnplaced,  // there is something to be had behind a checkpoint
     kWrote,
   };
   // Errors: kNoSpace (there is none to move to), those of commits and devices.
@@ -90,10 +90,10 @@ class Compactor {
   struct Pieces {
     std::vector<Work> lists;
     std::vector<CompactPiece> pieces;
-    std::vector<Blob> blobs;        // of each piece, without its place
-    std::vector<YoungBlob> stored;  // of each piece
-    bool looked = false;            // some list was put aside
-    bool waiting = false;           // ... or waits for a checkpoint
+    std::vector<Blob> blobs;           // of each piece, without its place
+    std::vector<UnplacedBlob> stored;  // of each piece
+    bool looked = false;               // some list was put aside
+    bool waiting = false;              // ... or waits for a checkpoint
   };
   // What one record did.
   struct Done {

@@ -13,7 +13,7 @@ namespace {
 
 // Allocates and codes. With an error, what has been allocated stands in `moved`.
 Status prepare(const CleanParts& parts, std::span<const PackPlan> layouts,
-               const std::vector<YoungBlob>& blobs, MovedStripes& moved) {
+               const std::vector<UnplacedBlob>& blobs, MovedStripes& moved) {
   moved = {};
   moved.places.resize(blobs.size());
   moved.stripe_of.resize(blobs.size());
@@ -50,11 +50,11 @@ Status land(const CleanParts& parts, MovedStripes& moved) {
 }
 
 // One stripe of at most so many units; 0 units: they do not fit.
-PackPlan lay_out_stripe(std::span<const YoungBlob> blobs, std::uint32_t most_units,
+PackPlan lay_out_stripe(std::span<const UnplacedBlob> blobs, std::uint32_t most_units,
                         const StoreShape& shape) {
   std::vector<PlacementItem> items;
   items.reserve(blobs.size());
-  for (const YoungBlob& blob : blobs) {
+  for (const UnplacedBlob& blob : blobs) {
     items.push_back(
         {static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob), false});
   }
@@ -70,7 +70,7 @@ StripeProof MovedStripes::proof(std::size_t stripe, std::uint64_t live) const {
           unwritten[stripe], write.prepared.footer};
 }
 
-std::vector<PackPlan> lay_out_moved(std::span<const YoungBlob> blobs,
+std::vector<PackPlan> lay_out_moved(std::span<const UnplacedBlob> blobs,
                                     std::span<const std::uint32_t> runs, const StoreShape& shape) {
   std::vector<PackPlan> plans;
   for (std::size_t begin = 0; begin < blobs.size();) {
@@ -80,7 +80,7 @@ std::vector<PackPlan> lay_out_moved(std::span<const YoungBlob> blobs,
     std::uint64_t bytes = 0;
     std::size_t count = 0;
     for (; begin + count < blobs.size(); ++count) {
-      const YoungBlob& blob = blobs[begin + count];
+      const UnplacedBlob& blob = blobs[begin + count];
       bytes += round_up(blob.stored.size(), kPackAlignment) + pack_footer_entry(blob);
       if (bytes > most) break;
     }
@@ -104,7 +104,7 @@ std::uint64_t units_of(std::span<const PackPlan> layouts) {
 }
 
 Result<Lsn> write_moved(const CleanParts& parts, std::span<const PackPlan> layouts,
-                        const std::vector<YoungBlob>& blobs, const FillMoved& fill,
+                        const std::vector<UnplacedBlob>& blobs, const FillMoved& fill,
                         MovedStripes& moved) {
   Status status = prepare(parts, layouts, blobs, moved);
   if (status.ok()) status = land(parts, moved);
@@ -127,7 +127,7 @@ Result<Lsn> write_moved(const CleanParts& parts, std::span<const PackPlan> layou
     if (committed.ok()) lsn = *committed;
   }
   for (std::size_t i = 0; i < moved.stripes.size(); ++i) {
-    if (!entered || !named[i]) parts.space.abandon(moved.stripes[i].where);
+    if (!entered || !named[i]) parts.space.discard(moved.stripes[i].where);
   }
   // All of it has died meanwhile.
   if (!entered && !status.ok() && status.error().code == ErrorCode::kNotFound) return Lsn{0};

@@ -30,7 +30,7 @@ struct MovedStripes {
 
 // The blobs in their order in stripes that are as long as the `runs` at most, each in the next one,
 // while there are any; none: there are not enough, or a blob fits into none.
-std::vector<PackPlan> lay_out_moved(std::span<const YoungBlob> blobs,
+std::vector<PackPlan> lay_out_moved(std::span<const UnplacedBlob> blobs,
                                     std::span<const std::uint32_t> runs, const StoreShape& shape);
 // Of all of them together.
 std::uint64_t units_of(std::span<const PackPlan> layouts);
@@ -41,7 +41,7 @@ std::uint64_t units_of(std::span<const PackPlan> layouts);
 // happened. Errors: kNoSpace, those of devices and commits.
 using FillMoved = std::function<Status(const MovedStripes& moved, LogRecord& record)>;
 Result<Lsn> write_moved(const CleanParts& parts, std::span<const PackPlan> layouts,
-                        const std::vector<YoungBlob>& blobs, const FillMoved& fill,
+                        const std::vector<UnplacedBlob>& blobs, const FillMoved& fill,
                         MovedStripes& moved);
 
 // What `fill` says where nothing is wanted any more.

@@ -29,7 +29,7 @@ struct SlabMover::Batch {
   std::string problem = {};
   struct Ready {
     alloc::SlabMove move;
-    alloc::RunSet copied;
+    alloc::UnitSet copied;
   };
   std::vector<Ready> ready = {};
 };
@@ -192,7 +192,7 @@ bool SlabMover::settle(Batch& batch, const alloc::SlabMove& move,
 }
 
 Status SlabMover::copy(Batch& batch, const alloc::SlabMove& move,
-                       const std::vector<alloc::UnitRun>& runs, alloc::RunSet& copied) {
+                       const std::vector<alloc::UnitRun>& runs, alloc::UnitSet& copied) {
   HEXAD_TRY(parts_.space.reserve_moved(move));
   Status written = parts_.space.write_moved_header(move);
   const bool lost = parts_.space.moves_from_lost(move.zone);

@@ -26,8 +26,8 @@
 #include <string>
 #include <vector>
 
-#include "alloc/run_set.h"
 #include "alloc/slab_moves.h"
+#include "alloc/unit_set.h"
 #include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "core/record/shape.h"
@@ -94,7 +94,7 @@ class SlabMover {
   Status begin_one(const alloc::SlabMove& move, std::uint64_t slabs);
   bool settle(Batch& batch, const alloc::SlabMove& move, std::vector<alloc::UnitRun>& runs);
   Status copy(Batch& batch, const alloc::SlabMove& move, const std::vector<alloc::UnitRun>& runs,
-              alloc::RunSet& copied);
+              alloc::UnitSet& copied);
   Status copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& run);
   Status read(const alloc::ZoneSlot& slab, std::uint64_t offset, AlignedBuffer& into);
   Result<Round> run_round(Batch& batch, const alloc::SlabPlan& plan) HEXAD_REQUIRES(round_mutex_);

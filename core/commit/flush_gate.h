@@ -5,8 +5,8 @@
 //   group 8     writes ------>|   waits    | flush 2 ------->| durable
 //   group 9         writes -------->| waits|    (the same)   | durable
 //
-// Decides only: whoever is told to sends the flush and reports its end. Not thread-safe; the lane
-// calls it under its lock.
+// Decides only: whoever is told to sends the flush and reports its end. Not thread-safe; the
+// pipeline calls it under its lock.
 //
 // Invariants
 //   G1  at most one flush per domain is under way

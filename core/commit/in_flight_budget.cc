@@ -50,7 +50,7 @@ Result<std::shared_ptr<void>> InFlightBudget::take(std::uint64_t bytes) {
   used_ += bytes;
   pass();
   lock.unlock();  // where there is no memory for it, what is returned gives back at once
-  return std::shared_ptr<void>(nullptr, [this, bytes](void*) { give_back(bytes); });
+  return std::shared_ptr<void>(nullptr, [this, bytes](void*) { release(bytes); });
 }
 
 void InFlightBudget::pass() {
@@ -60,7 +60,7 @@ void InFlightBudget::pass() {
   if (turn_ != next_turn_) changed_.notify_all();
 }
 
-void InFlightBudget::give_back(std::uint64_t bytes) {
+void InFlightBudget::release(std::uint64_t bytes) {
   const io::Lock lock(mutex_);
   used_ -= bytes;
   if (turn_ != next_turn_) changed_.notify_all();

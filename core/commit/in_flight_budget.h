@@ -30,7 +30,7 @@ class InFlightBudget {
  private:
   // The turn is the next one's.
   void pass() HEXAD_REQUIRES(mutex_);
-  void give_back(std::uint64_t bytes);
+  void release(std::uint64_t bytes);
 
   const std::uint64_t limit_;
   const std::function<bool()> relieve_;

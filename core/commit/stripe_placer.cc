@@ -9,12 +9,12 @@
 
 namespace hexad::core {
 
-PlacementPlan StripePlacer::plan(const std::vector<YoungBlob>& blobs,
+PlacementPlan StripePlacer::plan(const std::vector<UnplacedBlob>& blobs,
                                  std::uint32_t max_pack_units) const {
   return plan_some(blobs, std::vector<bool>(blobs.size()), max_pack_units, 0);
 }
 
-PlacementPlan StripePlacer::plan_some(const std::vector<YoungBlob>& blobs,
+PlacementPlan StripePlacer::plan_some(const std::vector<UnplacedBlob>& blobs,
                                       const std::vector<bool>& left_out,
                                       std::uint32_t max_pack_units, std::uint64_t log_bytes) const {
   PlacementRules rules = pack_rules(shape_, max_pack_units);
@@ -39,7 +39,7 @@ PlacementPlan StripePlacer::plan_some(const std::vector<YoungBlob>& blobs,
   return plan;
 }
 
-Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes,
+Result<PlacedBlobs> StripePlacer::place(std::vector<UnplacedBlob> blobs, std::uint64_t log_bytes,
                                         const std::vector<GivenPack>& given) const {
   std::vector<bool> is_given(blobs.size());
   for (const GivenPack& pack : given) {
@@ -66,17 +66,17 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint6
     for (const PackPlan::Slot& slot : pack.slots) taken += PromisedUnits(blobs[slot.item].units);
   }
   for (std::size_t i = 0; status.ok() && i < plan.own_stripe.size(); ++i) {
-    const YoungBlob& blob = blobs[plan.own_stripe[i]];
+    const UnplacedBlob& blob = blobs[plan.own_stripe[i]];
     status = place_own(blob, placed);
     if (status.ok()) taken += PromisedUnits(blob.units);
   }
   if (!status.ok()) {
     space_.reserve(taken);
-    for (const StripeWrite& stripe : placed.stripes) space_.abandon(stripe.where);
+    for (const StripeWrite& stripe : placed.stripes) space_.discard(stripe.where);
     return status.error();
   }
   for (const std::size_t item : plan.in_log) {
-    YoungBlob& blob = blobs[item];
+    UnplacedBlob& blob = blobs[item];
     blob.stored = blob.stored.compact();  // it stays in memory until it is packed
     placed.part.payloads.push_back(
         {blob.place, blob.owner, blob.offset, std::string(as_text(blob.stored.bytes()))});
@@ -86,7 +86,7 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint6
 }
 
 // Not that much is free in one run. Half of it may be; what is reserved for each of them is.
-void StripePlacer::plan_shorter(const PackPlan& pack, const std::vector<YoungBlob>& blobs,
+void StripePlacer::plan_shorter(const PackPlan& pack, const std::vector<UnplacedBlob>& blobs,
                                 PlacementPlan& plan) const {
   PlacementPlan shorter;
   if (pack.units == 1) {
@@ -101,7 +101,7 @@ void StripePlacer::plan_shorter(const PackPlan& pack, const std::vector<YoungBlo
                          shorter.own_stripe.end());
 }
 
-Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<UnplacedBlob>& blobs,
                                 PlacedBlobs& placed) const {
   // Alone, in the units that it has already.
   const alloc::Extent& own = blobs[plan.slots.front().item].where;
@@ -112,11 +112,11 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
   Status filled = fill_pack({plan, where}, blobs, placed);
   if (filled.ok()) return {};
   space_.reserve(promised);
-  space_.abandon(where);
+  space_.discard(where);
   return filled;
 }
 
-Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,
+Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<UnplacedBlob>& blobs,
                                PlacedBlobs& placed) const {
   const alloc::Extent& where = pack.where;
   // The large buffers are made here, and nothing else is touched.
@@ -127,7 +127,7 @@ Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlo
   placed.part.allocated.push_back({where, built.blob.cell_bytes, false, built.blob.cell_sums,
                                    built.blob.stored, space_.unusable_slots(where), built.footer});
   for (const PackPlan::Slot& slot : pack.plan.slots) {
-    YoungPlace place;
+    UnplacedPlace place;
     place.from = blobs[slot.item].place;
     place.stored = static_cast<std::uint32_t>(blobs[slot.item].stored.size());
     place.where = {where.zone, where.unit, 0};
@@ -139,7 +139,7 @@ Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlo
   return {};
 }
 
-Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const {
+Status StripePlacer::place_own(const UnplacedBlob& blob, PlacedBlobs& placed) const {
   HEXAD_TRY_ASSIGN(PreparedBlob coded,
                    without_bad_alloc([&] { return preparer_.code(blob.stored.bytes()); }));
   alloc::Extent where = blob.where;
@@ -149,7 +149,7 @@ Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const
   coded.blob.where = where;
   placed.part.allocated.push_back(
       {where, coded.blob.cell_bytes, false, coded.blob.cell_sums, 0, space_.unusable_slots(where)});
-  YoungPlace place;
+  UnplacedPlace place;
   place.from = blob.place;
   place.stored = static_cast<std::uint32_t>(blob.stored.size());
   place.placement = Placement::kPrivate;

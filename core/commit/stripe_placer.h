@@ -1,4 +1,4 @@
-// Gives young blobs their stripes: plans, allocates, lays out and encodes. Used when a group is
+// Gives unplaced blobs their stripes: plans, allocates, lays out and encodes. Used when a group is
 // sealed and when a checkpoint packs what rode in the log. No I/O.
 #pragma once
 
@@ -29,14 +29,14 @@ struct GivenPack {
 struct PlacedBlobs {
   GroupPart part;
   std::vector<StripeWrite> stripes;
-  std::vector<YoungBlob> in_log;  // those of part.payloads
+  std::vector<UnplacedBlob> in_log;  // those of part.payloads
 };
 
 class StripePlacer {
  public:
   // Told of a blob that gets a stripe of so many units for itself, before anybody knows whether its
   // group comes to anything. Takes no lock but leaves.
-  using Alone = std::function<void(const YoungBlob& blob, std::uint32_t units)>;
+  using Alone = std::function<void(const UnplacedBlob& blob, std::uint32_t units)>;
 
   // All outlive it.
   StripePlacer(const StoreShape& shape, const ec::Codec& codec, const BlobPreparer& preparer,
@@ -49,24 +49,24 @@ class StripePlacer {
 
   // The choice that place() makes when nothing may ride in the log, with no more than so many units
   // to a cell of a pack stripe.
-  PlacementPlan plan(const std::vector<YoungBlob>& blobs, std::uint32_t max_pack_units) const;
+  PlacementPlan plan(const std::vector<UnplacedBlob>& blobs, std::uint32_t max_pack_units) const;
   // The blobs of `given` go there; at most `log_bytes` of the others may ride in the log. What the
   // blobs were promised is taken or given back, but for those that ride in the log. Of space that
   // belongs to others nothing is taken. Any thread. Errors: kNoSpace, and nothing is left
   // allocated, nor given back: a promise did not hold.
-  Result<PlacedBlobs> place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes,
+  Result<PlacedBlobs> place(std::vector<UnplacedBlob> blobs, std::uint64_t log_bytes,
                             const std::vector<GivenPack>& given = {}) const;
 
  private:
-  PlacementPlan plan_some(const std::vector<YoungBlob>& blobs, const std::vector<bool>& left_out,
+  PlacementPlan plan_some(const std::vector<UnplacedBlob>& blobs, const std::vector<bool>& left_out,
                           std::uint32_t max_pack_units, std::uint64_t log_bytes) const;
-  void plan_shorter(const PackPlan& pack, const std::vector<YoungBlob>& blobs,
+  void plan_shorter(const PackPlan& pack, const std::vector<UnplacedBlob>& blobs,
                     PlacementPlan& plan) const;
-  Status place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+  Status place_pack(const PackPlan& plan, const std::vector<UnplacedBlob>& blobs,
                     PlacedBlobs& placed) const;
-  Status fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,
+  Status fill_pack(const GivenPack& pack, const std::vector<UnplacedBlob>& blobs,
                    PlacedBlobs& placed) const;
-  Status place_own(const YoungBlob& blob, PlacedBlobs& placed) const;
+  Status place_own(const UnplacedBlob& blob, PlacedBlobs& placed) const;
 
   const StoreShape& shape_;
   const ec::Codec& codec_;

@@ -50,8 +50,8 @@ Status ControlServer::start(const std::vector<std::string>& directories) {
   refusals.too_long =
       reply(Error{ErrorCode::kTooBig,
                   "a question has more than " + std::to_string(limits.question) + " bytes", ""});
-  refusals.stranger = reply(Error{ErrorCode::kInvalidArgument,
-                                  "only the user who has the store open, and root, may ask", ""});
+  refusals.other_user = reply(Error{ErrorCode::kInvalidArgument,
+                                    "only the user who has the store open, and root, may ask", ""});
   // Beside the index, and in what the users' processes share: the fast device may be removed, or
   // replaced, and then others look for the socket elsewhere.
   std::vector<std::string> beside;

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "core/api/options.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpointer.h"
 #include "core/membership/device_history.h"
@@ -29,7 +29,7 @@ struct DeviceParts {
   Members& members;
   Space& space;
   Counters& counters;
-  Lane& lane;
+  CommitPipeline& pipeline;
   Membership& membership;
   DeviceHistory& history;
   Checkpointer& checkpointer;

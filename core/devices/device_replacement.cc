@@ -205,7 +205,7 @@ Result<DeviceId> DeviceReplacement::take_place(const Replacement& replacement,
                                     data ? std::set<DeviceId>{id} : std::set<DeviceId>());
   }
   const bool named = parts_.membership.root().find(id)->uuid == uuid;
-  if (!named && !parts_.lane.stopped().has_value()) {
+  if (!named && !parts_.pipeline.stopped().has_value()) {
     HEXAD_ASSERT(!joined.ok());
     give_back_place(id, std::move(former));
     if (made.created) parts_.system.remove_created(path).ignore();

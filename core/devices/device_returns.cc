@@ -29,7 +29,7 @@ Status DeviceReturns::finish() {
 }
 
 // What fails here is the affair of the device: the store is as it was, and says why it is. What
-// stops the lane is not.
+// stops the pipeline is not.
 Status DeviceReturns::take_in_attached(std::vector<std::string>& notes,
                                        std::vector<std::string>& warnings) {
   // Jobs run by now, and one of them drains what is away.
@@ -54,7 +54,7 @@ Status DeviceReturns::take_in_attached(std::vector<std::string>& notes,
   if (back.empty()) return {};
   HEXAD_TRY(parts_.checkpointer.begin_return(back));
   const Status taken = finish();
-  if (const std::optional<Error> stopped = parts_.lane.stopped()) return *stopped;
+  if (const std::optional<Error> stopped = parts_.pipeline.stopped()) return *stopped;
   for (const DeviceId id : back) {
     if (parts_.members.usable(id)) {
       notes.push_back(describe_device(parts_.members, id) + " has come back and is used again" +
@@ -158,7 +158,7 @@ Status DeviceReturns::rejoin(DeviceId id, bool& failed_again, const std::set<Dev
         "The next opening takes it in, where it is attached."};
   }
   HEXAD_TRY(finished);
-  if (const std::optional<Error> stopped = parts_.lane.stopped()) return *stopped;
+  if (const std::optional<Error> stopped = parts_.pipeline.stopped()) return *stopped;
   if (parts_.members.usable(id)) return {};
   failed_again = true;
   return Error{ErrorCode::kUnavailable,

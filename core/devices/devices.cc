@@ -23,7 +23,7 @@ Devices::Devices(DeviceParts parts, const Above& above)
 // A checkpoint has to have an LSN above the last one's to write them. Where that fails they are as
 // the last checkpoint left them.
 void Devices::keep_records() {
-  if (parts_.lane.stopped().has_value() || !parts_.history.has_changed()) return;
+  if (parts_.pipeline.stopped().has_value() || !parts_.history.has_changed()) return;
   parts_.commits.commit_internal([](LogRecord&) { return Status(); }, {}, LogRoom::kPacking)
       .status()
       .ignore();

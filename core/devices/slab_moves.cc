@@ -53,8 +53,8 @@ SlabMover::Hooks SlabMoves::mover_hooks() {
     return release_left();
   };
   hooks.begin_filling = [this](DeviceId id) { parts_.history.note_return(id); };
-  hooks.newest = [this] { return parts_.lane.next_lsn() - 1; };
-  hooks.stopped = [this] { return parts_.lane.stopped().has_value(); };
+  hooks.newest = [this] { return parts_.pipeline.next_lsn() - 1; };
+  hooks.stopped = [this] { return parts_.pipeline.stopped().has_value(); };
   hooks.lose_devices = [this](const std::set<DeviceId>& failed) {
     return parts_.membership.lose_devices(failed);
   };
@@ -72,7 +72,7 @@ Result<SlabMover::Round> SlabMoves::move_some(const std::function<bool(std::uint
 }
 
 Status SlabMoves::release_left() {
-  Status recorded = parts_.lane.record_watermark();
+  Status recorded = parts_.pipeline.record_watermark();
   if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;
   hooks_.reclaim();
   return {};

@@ -31,21 +31,23 @@ Engine::Engine(StoreParts parts)
       parts_.hedges.get());
   placer_ = std::make_unique<StripePlacer>(
       *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
-      [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
+      [this](const UnplacedBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
   reads_ = std::make_unique<StoreReader>(ReadSources{
       *parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, cache_, pins_, *parts_.counters,
-      executor(), [this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); }});
+      executor(),
+      [this] { return pipeline_ == nullptr ? parts_.last_lsn : pipeline_->visible(); }});
   if (parts_.log.has_value()) {
-    lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
-                                   *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,
-                                   std::move(*parts_.log), parts_.options.log_durability, [this] {
-                                     repair_job_->want();
-                                     jobs_->wake(*repair_job_);
-                                   });
-    lane_->set_progress_handler([this] { on_progress(); });
-    ids_.ids().begin(lane_->epoch(), parts_.ids_drawn);
+    pipeline_ = std::make_unique<CommitPipeline>(executor(), *parts_.shape, *parts_.members,
+                                                 *parts_.space, *parts_.log_blobs, in_flight_cells_,
+                                                 *placer_, *parts_.counters, std::move(*parts_.log),
+                                                 parts_.options.log_durability, [this] {
+                                                   repair_job_->want();
+                                                   jobs_->wake(*repair_job_);
+                                                 });
+    pipeline_->set_progress_handler([this] { on_progress(); });
+    ids_.ids().begin(pipeline_->epoch(), parts_.ids_drawn);
     membership_ = std::make_unique<Membership>(
-        Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_,
+        Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *pipeline_,
                           ids_.ids(), *parts_.counters, [this] { devices_->returns().wake(); }},
         parts_.root);
     mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
@@ -55,7 +57,7 @@ Engine::Engine(StoreParts parts)
   history_ = std::make_unique<DeviceHistory>(*parts_.members, *parts_.space, executor(),
                                              std::move(parts_.device_records), parts_.bytes_copied);
   make_checkpointer();
-  if (lane_ != nullptr) {
+  if (pipeline_ != nullptr) {
     make_cleaner();
     make_jobs();
     make_commit_path();
@@ -71,16 +73,16 @@ Engine::~Engine() {
   }
   errands_.wait();
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
-  if (lane_ != nullptr) lane_->drain().ignore();
+  if (pipeline_ != nullptr) pipeline_->drain().ignore();
   if (jobs_ != nullptr) jobs_->stop();
-  if (lane_ != nullptr) lane_->wait_idle();
+  if (pipeline_ != nullptr) pipeline_->wait_idle();
 }
 
 Status Engine::start() {
   checkpointer_->set_reserve();
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
   reports_.damage->load().ignore();    // a hint, without which the store is as good
-  if (lane_ == nullptr) return {};
+  if (pipeline_ == nullptr) return {};
   parts_.resident->take_room();  // what a crash has left takes room of the index
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
@@ -129,7 +131,7 @@ void Engine::make_checkpointer() {
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Parts{
       executor(), *parts_.shape, *preparer_, parts_.memory_only, parts_.root.log_devices,
       *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,
-      *parts_.index, *parts_.counters, order_.sequencer, lane_.get(), mergers_.get(),
+      *parts_.index, *parts_.counters, order_.sequencer, pipeline_.get(), mergers_.get(),
       membership_.get(), std::move(hooks)});
 }
 
@@ -148,8 +150,8 @@ void Engine::make_devices() {
   };
   devices_ = std::make_unique<Devices>(
       DeviceParts{*parts_.system, *parts_.shape, parts_.options, parts_.memory_only,
-                  *parts_.members, *parts_.space, *parts_.counters, *lane_, *membership_, *history_,
-                  *checkpointer_, *jobs_, *own_commits_, zones_->mutex(),
+                  *parts_.members, *parts_.space, *parts_.counters, *pipeline_, *membership_,
+                  *history_, *checkpointer_, *jobs_, *own_commits_, zones_->mutex(),
                   [this] { return writable(); }, [this] { return closing_.is_closed(); }},
       above);
 }
@@ -180,7 +182,8 @@ void Engine::make_jobs() {
   clean_job_ = std::make_unique<CleanJob>(
       executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },
                                          [this] { return cleaner_->step(Cleaner::For::kAtRest); }});
-  seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
+  seal_job_ =
+      std::make_unique<SealJob>(executor().clock(), [this] { pipeline_->request_durable(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
   silence_job_ = std::make_unique<SilenceJob>(

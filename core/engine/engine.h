@@ -28,8 +28,8 @@
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
 #include "core/clean/cleaner.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/commit/stripe_placer.h"
 #include "core/control/control_server.h"
 #include "core/devices/devices.h"
@@ -141,7 +141,7 @@ class Engine {
     return order_.newest.largest_hold();
   }
   // Largest record of a transaction, bytes. Precondition: open for writing.
-  std::uint64_t max_record() { return lane_->max_record(); }
+  std::uint64_t max_record() { return pipeline_->max_record(); }
   StripeWriter stripe_writer() {
     return {shape(), space(), *parts_.members, stats(), StripeUse::kUser};
   }
@@ -226,17 +226,17 @@ class Engine {
   Order order_;
   Closing closing_;
   Errands errands_;
-  std::unique_ptr<Lane> lane_;  // null when read-only
+  std::unique_ptr<CommitPipeline> pipeline_;  // null when read-only
   std::unique_ptr<WriteGate> gate_;
-  std::unique_ptr<Reclaimer> reclaimer_;     // as the lane
-  std::unique_ptr<OwnCommits> own_commits_;  // as the lane
-  std::unique_ptr<Membership> membership_;   // as the lane
-  std::unique_ptr<ZoneMaker> zones_;         // as the lane
+  std::unique_ptr<Reclaimer> reclaimer_;     // as the pipeline
+  std::unique_ptr<OwnCommits> own_commits_;  // as the pipeline
+  std::unique_ptr<Membership> membership_;   // as the pipeline
+  std::unique_ptr<ZoneMaker> zones_;         // as the pipeline
   std::unique_ptr<SilentDevices> silent_;
-  std::unique_ptr<RunMergers> mergers_;  // as the lane
+  std::unique_ptr<RunMergers> mergers_;  // as the pipeline
   std::unique_ptr<DeviceHistory> history_;
   std::unique_ptr<Checkpointer> checkpointer_;
-  std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
+  std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the pipeline
   std::unique_ptr<CloseJob> close_job_;
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
@@ -246,16 +246,16 @@ class Engine {
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;
   std::unique_ptr<DamageJob> damage_job_;
-  std::unique_ptr<Devices> devices_;  // as the lane
+  std::unique_ptr<Devices> devices_;  // as the pipeline
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   OpenReaders readers_;
   std::unique_ptr<StoreReader> reads_;
-  std::unique_ptr<Cleaner> cleaner_;  // as the lane
+  std::unique_ptr<Cleaner> cleaner_;  // as the pipeline
   Reports reports_;
 
   const std::shared_ptr<StagedHome> home_;
-  std::unique_ptr<CommitPath> commit_path_;  // as the lane
+  std::unique_ptr<CommitPath> commit_path_;  // as the pipeline
 
   io::Mutex control_mutex_;                 // while a control socket is made, and below
   std::shared_ptr<ControlServer> control_;  // null: there is none

@@ -8,13 +8,13 @@ void Engine::make_cleaner() {
       CleanParts{executor(), *parts_.shape, *parts_.codec, parts_.system->queue(), *parts_.members,
                  *parts_.space, *parts_.log_blobs, *parts_.counters, *reader_, *preparer_, *reads_,
                  *own_commits_, [this] { return parts_.index->applied_lsn(); },
-                 [this] { return lane_->durable(); }, [this] { return run_checkpoint(); },
+                 [this] { return pipeline_->durable(); }, [this] { return run_checkpoint(); },
                  [this]() -> Status {
                    const auto needless = [] { return true; };
                    HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn, needless));
                    return release_moved();
                  },
-                 [this] { return release_moved(); }, [this] { return lane_->max_record(); },
+                 [this] { return release_moved(); }, [this] { return pipeline_->max_record(); },
                  [this](const std::set<DeviceId>& failed) { return lose_devices(failed); }});
 }
 
@@ -27,7 +27,7 @@ void Engine::clean_again() {
 
 // A block that was sealed before the last move was durable does not say that it is (R9).
 Status Engine::release_moved() {
-  Status recorded = lane_->record_watermark();
+  Status recorded = pipeline_->record_watermark();
   if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;
   if (!recorded.ok()) HEXAD_TRY(run_checkpoint());  // its root records as much
   reclaim();

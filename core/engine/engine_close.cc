@@ -15,14 +15,14 @@ constexpr io::Nanos kLongNap = 100'000'000;
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
-  if (lane_ != nullptr) {
+  if (pipeline_ != nullptr) {
     reports_.damage->await_written(
         [this] { return !writable().ok() || silent_->find(kSilence) != nullptr; });
   }
   // In this order: a socket that is being made meanwhile is there by now, or refused.
   const Closing::Caller caller = closing_.close();
   if (const auto server = control(); server != nullptr) server->stop();
-  if (lane_ == nullptr) return {};
+  if (pipeline_ == nullptr) return {};
   const auto start = [this] {
     jobs_->wind_down();  // nothing is made ahead for a store that is closed
     close_job_->want();
@@ -46,15 +46,16 @@ Status Engine::close() {
 void Engine::finish_closing() {
   errands_.wait();
   devices_->keep_records();
-  Status closed = lane_->stopped().has_value() ? gate_->lost_buffered()
-                                               : checkpointer_->run(Checkpointer::Close::kClean);
+  Status closed = pipeline_->stopped().has_value()
+                      ? gate_->lost_buffered()
+                      : checkpointer_->run(Checkpointer::Close::kClean);
   mergers_->stop();
   closing_.finish(std::move(closed));
 }
 
 bool Engine::may_end() {
   if (const auto server = control(); server != nullptr) server->stop();
-  if (lane_ == nullptr) return true;  // reads alone, whose memory is the queue's
+  if (pipeline_ == nullptr) return true;  // reads alone, whose memory is the queue's
   if (!devices_->outlast_calls()) return false;
   for (;;) {
     if (silent_->find(io::kReadPatience) != nullptr) return false;

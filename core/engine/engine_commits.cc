@@ -9,25 +9,25 @@ namespace hexad::core {
 
 // What every change of the metadata needs, those of the store's own included.
 void Engine::make_order() {
-  gate_ = std::make_unique<WriteGate>(lane_.get(), closing_, *parts_.members);
+  gate_ = std::make_unique<WriteGate>(pipeline_.get(), closing_, *parts_.members);
   silent_ = std::make_unique<SilentDevices>(SilentDevices::Parts{
-      executor(), *parts_.shape, *parts_.members, *parts_.space, lane_.get(), membership_.get(),
+      executor(), *parts_.shape, *parts_.members, *parts_.space, pipeline_.get(), membership_.get(),
       static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
       [this] { lose_suspects_soon(); }});
-  if (lane_ == nullptr) return;
-  reclaimer_ = std::make_unique<Reclaimer>(*lane_, pins_, *parts_.space, *parts_.log_blobs);
+  if (pipeline_ == nullptr) return;
+  reclaimer_ = std::make_unique<Reclaimer>(*pipeline_, pins_, *parts_.space, *parts_.log_blobs);
   own_commits_ = std::make_unique<OwnCommits>(OwnCommits::Parts{
-      order_, *gate_, *reads_, *lane_, *parts_.space, *parts_.log_blobs, parts_.shape->record,
+      order_, *gate_, *reads_, *pipeline_, *parts_.space, *parts_.log_blobs, parts_.shape->record,
       parts_.system->clock(),
       [this](const Attempt& attempt) { return commit_path_->room().make_way(attempt); }});
   zones_ = std::make_unique<ZoneMaker>(
-      ZoneMaker::Parts{executor(), *gate_, *lane_, *parts_.space, *membership_, *own_commits_});
+      ZoneMaker::Parts{executor(), *gate_, *pipeline_, *parts_.space, *membership_, *own_commits_});
 }
 
 void Engine::make_commit_path() {
   commit_path_ = std::make_unique<CommitPath>(
       parts_,
-      CommitPath::Ordered{order_, ids_, *gate_, *lane_, *own_commits_, *zones_, *reclaimer_,
+      CommitPath::Ordered{order_, ids_, *gate_, *pipeline_, *own_commits_, *zones_, *reclaimer_,
                           *membership_},
       CommitPath::Background{*checkpointer_, *mergers_, *cleaner_, devices_->moves().mover(),
                              *deletion_job_, *seal_job_, *jobs_, errands_},

@@ -75,7 +75,7 @@ Status Engine::serve_control() {
 
 // Under control_mutex_, which what is asked meanwhile waits for.
 Status Engine::start_control() {
-  if (const std::string why = obstacle(parts_, executor(), lane_ != nullptr); !why.empty()) {
+  if (const std::string why = obstacle(parts_, executor(), pipeline_ != nullptr); !why.empty()) {
     return Error{ErrorCode::kUnsupported, why, ""};
   }
   ControlWork work;

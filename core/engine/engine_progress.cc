@@ -27,7 +27,7 @@ void Engine::want_index() {
 
 bool Engine::checkpoint_due() {
   return parts_.metadata->memtable_bytes() >= parts_.options.memtable_size ||
-         lane_->log_used() >= lane_->log_capacity() / 2;
+         pipeline_->log_used() >= pipeline_->log_capacity() / 2;
 }
 
 // Called after every group: asks for a zone and a checkpoint when they are due.

@@ -41,11 +41,11 @@ void Engine::make_reports() {
                         *reports_.headers,
                         closed};
   reports_.fsck = std::make_unique<Fsck>(
-      look, Fsck::Parts{*parts_.metadata, *parts_.index, parts_.torn, order_.sequencer, lane_.get(),
-                        own_commits_.get(), can_write});
+      look, Fsck::Parts{*parts_.metadata, *parts_.index, parts_.torn, order_.sequencer,
+                        pipeline_.get(), own_commits_.get(), can_write});
   reports_.scrubber = std::make_unique<Scrubber>(look, in_flight_cells_, *reports_.damage);
   reports_.status = std::make_unique<StatusReport>(StatusReport::Parts{
-      parts_, lane_.get(), membership_.get(), jobs_.get(), *checkpointer_, *history_,
+      parts_, pipeline_.get(), membership_.get(), jobs_.get(), *checkpointer_, *history_,
       *reports_.scrubber, *reports_.damage, [this](StoreStatus& status) { show_openings(status); },
       [this](StoreStatus& status) { show_control(status); },
       [this](const Member& member, DeviceStatus& device, StoreStatus& status) {

@@ -24,8 +24,8 @@ constexpr std::uint64_t kProofBytes = 32;
 
 std::uint64_t end_of(const ByteRange& range) { return range.offset + range.length; }
 
-void give_back(Engine& engine, const StagedObject& staged) {
-  for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
+void release_staged(Engine& engine, const StagedObject& staged) {
+  for (const StripeProof& stripe : staged.stripes) engine.space().discard(stripe.where);
   // That takes commits, as many as there are pages. They are not for a destructor to wait for.
   if (staged.spilled > 0) engine.schedule_deletion(staged.body);
 }
@@ -57,8 +57,8 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   if (!hint.has_value()) {
     HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
   }
-  staged->young_hint = *hint;
-  staged->young_policy = record.compression;
+  staged->unplaced_hint = *hint;
+  staged->unplaced_policy = record.compression;
   return std::unique_ptr<StreamWriter>(
       new StreamWriter(engine, std::move(staged), record.compression, compression_hint(*hint)));
 }
@@ -193,13 +193,13 @@ Status StreamWriter::stage_small() {
                    engine_.preparer().prepare(
                        buffer_, hint_, policy_,
                        shared ? BlobPreparer::Form::kShared : BlobPreparer::Form::kBySize));
-  if (!prepared.is_young()) return write_page();
-  staged_->young_bytes =
+  if (!prepared.is_unplaced()) return write_page();
+  staged_->unplaced_bytes =
       prepared.blob.is_compressed() ? SharedBytes::copy_of(buffer_) : prepared.stored;
   PayloadPiece piece;
   piece.length = buffer_.size();
   piece.prepared = std::move(prepared);
-  staged_->young.pieces.push_back(std::move(piece));
+  staged_->unplaced.pieces.push_back(std::move(piece));
   buffer_.clear();
   runs_.clear();
   return {};
@@ -380,7 +380,7 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   return std::shared_ptr<StagedObject>(raw, [staged](StagedObject* object) {
     if (object->published || object->home->process.in_child()) return;
     const io::Lock lock(object->home->mutex);
-    if (object->home->engine != nullptr) give_back(*object->home->engine, *object);
+    if (object->home->engine != nullptr) release_staged(*object->home->engine, *object);
   });
 }
 
@@ -394,7 +394,7 @@ void StreamWriter::abandon() {
     flights_.pop_front();
   }
   if (has_failed) engine_.lose_suspects_soon();
-  give_back(engine_, *staged_);
+  release_staged(engine_, *staged_);
   staged_.reset();
 }
 

@@ -10,7 +10,7 @@ namespace hexad::core {
 
 namespace {
 
-// The record with the places of its young blobs, all of which have one by now.
+// The record with the places of its unplaced blobs, all of which have one by now.
 // `extras` gets the forward keys that were due (FW3).
 Result<std::string> resolve_record(std::string_view key, std::string_view value,
                                    const LogBlobs& log_blobs, const RecordShape& shape,
@@ -30,7 +30,7 @@ Result<std::string> resolve_record(std::string_view key, std::string_view value,
     resolve(record.extents);
     resolved = encode_object(record, shape);
   }
-  if (has_young_blob(resolved)) {
+  if (has_unplaced_blob(resolved)) {
     return Error{
         ErrorCode::kCorruption,
         "metadata key " + printable(key, 64) + " has a blob without a place",
@@ -62,12 +62,12 @@ std::uint64_t bytes_of(const kv::Memtable& table,
 
 Status list_changes(const kv::Memtable& table, const LogBlobs& log_blobs, const RecordShape& shape,
                     CheckpointChanges& changes) {
-  const auto is_young = [](const kv::Memtable::Iterator& at) {
-    return at.value().has_value() && has_extents(at.key()) && has_young_blob(*at.value());
+  const auto is_unplaced = [](const kv::Memtable::Iterator& at) {
+    return at.value().has_value() && has_extents(at.key()) && has_unplaced_blob(*at.value());
   };
   kv::Memtable::Iterator it = table.iterate();
   for (it.seek_to_first(); it.valid(); it.next()) {
-    if (!is_young(it)) continue;
+    if (!is_unplaced(it)) continue;
     HEXAD_TRY_ASSIGN(changes.resolved.emplace_back(),
                      resolve_record(it.key(), *it.value(), log_blobs, shape, changes.extras));
   }
@@ -80,9 +80,9 @@ Status list_changes(const kv::Memtable& table, const LogBlobs& log_blobs, const 
     for (; extra != extras.end() && extra->first < it.key(); ++extra) {
       list.push_back({extra->first, extra->second});
     }
-    if (it.key().starts_with(kYoungForwardKeys)) continue;            // FW3
+    if (it.key().starts_with(kUnplacedForwardKeys)) continue;         // FW3
     if (extra != extras.end() && extra->first == it.key()) continue;  // what is due says more
-    if (is_young(it)) {
+    if (is_unplaced(it)) {
       list.push_back({it.key(), *resolved++});
     } else {
       list.push_back({it.key(), it.value()});

@@ -1,5 +1,5 @@
 // Everything that a checkpoint writes, sorted: what the memtable has, zone images, the totals of
-// counters. Records name stripes: what they say of young blobs is replaced by their places.
+// counters. Records name stripes: what they say of unplaced blobs is replaced by their places.
 #pragma once
 
 #include <deque>

@@ -21,13 +21,15 @@ constexpr std::size_t kMostRuns = 16;
 
 class PayloadPause {
  public:
-  explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.pause_payloads(); }
-  ~PayloadPause() { lane_.resume_payloads(); }
+  explicit PayloadPause(CommitPipeline& pipeline) : pipeline_(pipeline) {
+    pipeline_.pause_payloads();
+  }
+  ~PayloadPause() { pipeline_.resume_payloads(); }
   PayloadPause(const PayloadPause&) = delete;
   PayloadPause& operator=(const PayloadPause&) = delete;
 
  private:
-  Lane& lane_;
+  CommitPipeline& pipeline_;
 };
 
 }  // namespace
@@ -77,12 +79,12 @@ Status Checkpointer::run(Close close, const std::function<bool()>& needless, Doo
 
 Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
   // From here on nothing new rides in the log, so that everything up to the checkpoint has a place.
-  const PayloadPause no_payloads(*parts_.lane);
+  const PayloadPause no_payloads(*parts_.pipeline);
   HEXAD_TRY(parts_.hooks.pack_payloads());
   Frozen frozen;
   const SequencerLock lock(parts_.sequencer);
-  HEXAD_TRY(parts_.lane->drain());
-  frozen.lsn = parts_.lane->next_lsn() - 1;
+  HEXAD_TRY(parts_.pipeline->drain());
+  frozen.lsn = parts_.pipeline->next_lsn() - 1;
   if (frozen.lsn > last_) {
     frozen.table = parts_.metadata.freeze(frozen.lsn);
     const std::vector<alloc::Extent> replaced = parts_.runs.deferred_in_images(draft);
@@ -101,7 +103,7 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
       }
     }
   }
-  frozen.point = parts_.lane->point_at(frozen.lsn);
+  frozen.point = parts_.pipeline->point_at(frozen.lsn);
   return frozen;
 }
 
@@ -111,7 +113,7 @@ Status Checkpointer::begin_return(const std::set<DeviceId>& back, const std::set
   const io::Lock lock(mutex_);
   parts_.mergers->forget();
   const SequencerLock sequenced(parts_.sequencer);
-  HEXAD_TRY(parts_.lane->drain());
+  HEXAD_TRY(parts_.pipeline->drain());
   HEXAD_TRY(parts_.membership->take_in(back, fresh));
   back_ = back;
   return {};
@@ -135,15 +137,16 @@ void Checkpointer::end_return(const std::string& why) {
   const std::set<DeviceId> back = std::exchange(back_, {});
   if (back.empty()) return;
   const io::NoUnwinding none("a change of the membership");
-  parts_.lane->pause();
+  parts_.pipeline->pause();
   {
     const io::Lock lock(parts_.membership->mutex());
-    parts_.lane->wait_quiet();
+    parts_.pipeline->wait_quiet();
     for (const DeviceId id : back) {
-      if (parts_.members.usable(id)) parts_.members.lose(id, "it was not taken in again: " + why);
+      if (parts_.members.usable(id))
+        parts_.members.mark_failed(id, "it was not taken in again: " + why);
     }
   }
-  parts_.lane->resume();
+  parts_.pipeline->resume();
 }
 
 Status Checkpointer::run_locked(Close close) {
@@ -151,7 +154,7 @@ Status Checkpointer::run_locked(Close close) {
   if (close == Close::kClean) end_return("the store was closed meanwhile");
   HEXAD_TRY(parts_.runs.release());
   RunDraft draft = parts_.runs.begin();
-  if (parts_.lane->next_lsn() - 1 > last_ && !parts_.memory_only) {
+  if (parts_.pipeline->next_lsn() - 1 > last_ && !parts_.memory_only) {
     merge_into(draft, close);
   }
   Result<Frozen> frozen = freeze(draft);
@@ -160,7 +163,7 @@ Status Checkpointer::run_locked(Close close) {
     if (!frozen.ok() || close != Close::kClean) return frozen.status();
     return commit_root(*frozen, nullptr, close);
   }
-  const Epoch epoch = parts_.lane->epoch();
+  const Epoch epoch = parts_.pipeline->epoch();
   CheckpointChanges changes;
   changes.extras = encode_images(frozen->images);
   // The totals count this checkpoint, too.
@@ -197,7 +200,7 @@ Status Checkpointer::run_locked(Close close) {
     const SequencerLock lock(parts_.sequencer);
     parts_.hooks.forget_pages();  // C10
   }
-  parts_.log_blobs.retire(frozen->lsn, parts_.lane->visible());
+  parts_.log_blobs.retire(frozen->lsn, parts_.pipeline->visible());
   parts_.space.images_written();
   HEXAD_TRY(parts_.runs.release());
   set_reserve();
@@ -294,9 +297,9 @@ Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddr
   };
   const auto committed = [&]() HEXAD_REQUIRES(mutex_) {
     last_ = frozen.lsn;
-    parts_.lane->note_recorded(frozen.lsn);
+    parts_.pipeline->note_recorded(frozen.lsn);
     // Before the next change of membership, which copies the log from the trim point on.
-    parts_.lane->trim(frozen.point);
+    parts_.pipeline->trim(frozen.point);
     for (const DeviceId id : frozen.whole) parts_.members.note_whole(id);
   };
   if (back_.empty()) return parts_.membership->write_checkpoint(fill, committed);

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "core/blob/blob_prepare.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/sequencer.h"
 #include "core/jobs/checkpoint_changes.h"
 #include "core/membership/membership.h"
@@ -82,7 +82,7 @@ class Checkpointer {
     Counters& counters;
     Sequencer& sequencer;
     // Null when the store is read-only; then there are no checkpoints, and only mutex() is used.
-    Lane* lane;
+    CommitPipeline* pipeline;
     RunMergers* mergers;
     Membership* membership;
     Hooks hooks;

@@ -20,7 +20,7 @@ constexpr std::size_t kBytesAtOnce = 64 << 10;
 DeletionJob::DeletionJob(Parts parts)
     : parts_(std::move(parts)), pending_(parts_.executor), step_mutex_(parts_.executor) {}
 
-void DeletionJob::schedule(Doomed&& deletions) {
+void DeletionJob::schedule(ScheduledDeletions&& deletions) {
   if (deletions.empty()) return;
   pending_.schedule(std::move(deletions));
   parts_.wake();
@@ -125,7 +125,7 @@ Status DeletionJob::reclaim_body(BodyId body) {
 Result<bool> DeletionJob::reclaim_objects(const NameRange& names) {
   if (!names.has_key(objects_from_)) objects_from_ = names.first_key();
   const PendingKeys keys{object_prefix(names.space), names.end_key(),
-                         doomed_key(names.space, names.from)};
+                         deletion_key(names.space, names.from)};
   return reclaim_records(keys, objects_from_);
 }
 
@@ -178,7 +178,7 @@ Status DeletionJob::reclaim_cuts(BodyId body) {
   return {};
 }
 
-Result<bool> DeletionJob::reclaim_some(const Doomed& one) {
+Result<bool> DeletionJob::reclaim_some(const ScheduledDeletions& one) {
   if (!one.names.empty()) return reclaim_objects(one.names.front());
   if (!one.cuts.empty()) return reclaim_some_cuts(one.cuts.front());
   HEXAD_TRY(reclaim_body(one.bodies.front()));
@@ -188,7 +188,7 @@ Result<bool> DeletionJob::reclaim_some(const Doomed& one) {
 Result<bool> DeletionJob::step() {
   const std::uint64_t before = deleted_.load(std::memory_order_acquire);
   const io::Lock one_at_a_time(step_mutex_);
-  std::optional<Doomed> one = pending_.take();
+  std::optional<ScheduledDeletions> one = pending_.take();
   if (!one.has_value()) return deleted_.load(std::memory_order_acquire) != before;
   const Result<bool> gone = reclaim_some(*one);
   if (!gone.ok()) {
@@ -205,7 +205,7 @@ Result<bool> DeletionJob::step() {
 }
 
 Status DeletionJob::schedule_found(Counters& counters, std::vector<std::string>& notes) {
-  Doomed found;
+  ScheduledDeletions found;
   const PlanSource::Visit take_body = [&](std::string_view key, std::string_view) -> Result<bool> {
     HEXAD_TRY_ASSIGN(const BodyId body, parse_writer_key(key));
     found.bodies.push_back(body);
@@ -213,7 +213,7 @@ Status DeletionJob::schedule_found(Counters& counters, std::vector<std::string>&
   };
   const PlanSource::Visit take_names = [&](std::string_view key,
                                            std::string_view value) -> Result<bool> {
-    HEXAD_TRY_ASSIGN(NameRange names, decode_doomed(key, value));
+    HEXAD_TRY_ASSIGN(NameRange names, decode_deletion(key, value));
     found.names.push_back(std::move(names));
     return true;
   };
@@ -223,7 +223,7 @@ Status DeletionJob::schedule_found(Counters& counters, std::vector<std::string>&
     return true;
   };
   HEXAD_TRY(parts_.commits.scan(kWriterKeys, take_body));
-  HEXAD_TRY(parts_.commits.scan(kDoomedKeys, take_names));
+  HEXAD_TRY(parts_.commits.scan(kDeletionKeys, take_names));
   HEXAD_TRY(parts_.commits.scan(kCutKeys, take_cut));
   if (!found.bodies.empty()) {
     counters.add(CounterId::kWritersAbandoned, found.bodies.size());

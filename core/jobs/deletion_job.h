@@ -35,7 +35,7 @@ class DeletionJob : public Job {
 
   // Deleted soon: by the job, by whoever finds no space before, or by the next opening. Any thread;
   // does no I/O.
-  void schedule(Doomed&& deletions);
+  void schedule(ScheduledDeletions&& deletions);
   // Schedules what is pending in the metadata, of earlier openings; what there is goes to the
   // counters and into the notes for people. Once, before any commit.
   Status schedule_found(Counters& counters, std::vector<std::string>& notes);
@@ -69,7 +69,7 @@ class DeletionJob : public Job {
   };
 
   // True: nothing is left of it.
-  Result<bool> reclaim_some(const Doomed& one) HEXAD_REQUIRES(step_mutex_);
+  Result<bool> reclaim_some(const ScheduledDeletions& one) HEXAD_REQUIRES(step_mutex_);
   Status reclaim_body(BodyId body);
   Result<bool> reclaim_objects(const NameRange& names) HEXAD_REQUIRES(step_mutex_);
   Result<bool> reclaim_some_cuts(BodyId body);

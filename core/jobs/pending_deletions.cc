@@ -25,7 +25,7 @@ void put_last(List& to, const List& list) {
 
 }  // namespace
 
-void PendingDeletions::schedule(Doomed&& deletions) {
+void PendingDeletions::schedule(ScheduledDeletions&& deletions) {
   const io::Lock lock(mutex_);
   for (const BodyId body : deletions.cuts) {
     const auto known = std::find(pending_.cuts.begin(), pending_.cuts.end(), body);
@@ -46,10 +46,10 @@ std::optional<io::Nanos> PendingDeletions::due_locked() {
   return std::max<io::Nanos>(0, retry_at_ - executor_.clock().now());
 }
 
-std::optional<Doomed> PendingDeletions::take() {
+std::optional<ScheduledDeletions> PendingDeletions::take() {
   const io::Lock lock(mutex_);
   if (due_locked() != io::Nanos{0}) return std::nullopt;
-  Doomed one;
+  ScheduledDeletions one;
   if (!pending_.bodies.empty()) {
     move_first(pending_.bodies, one.bodies);
   } else if (!pending_.cuts.empty()) {
@@ -62,7 +62,7 @@ std::optional<Doomed> PendingDeletions::take() {
 
 void PendingDeletions::note_deleted() { note_some_deleted({}); }
 
-void PendingDeletions::note_some_deleted(Doomed&& rest) {
+void PendingDeletions::note_some_deleted(ScheduledDeletions&& rest) {
   const io::Lock lock(mutex_);
   pause_.reset();
   put_first(pending_.bodies, rest.bodies);
@@ -70,7 +70,7 @@ void PendingDeletions::note_some_deleted(Doomed&& rest) {
   put_first(pending_.names, rest.names);
 }
 
-void PendingDeletions::note_failed(Doomed&& rest) {
+void PendingDeletions::note_failed(ScheduledDeletions&& rest) {
   const io::Lock lock(mutex_);
   put_last(pending_.bodies, rest.bodies);
   put_last(pending_.cuts, rest.cuts);

@@ -23,23 +23,25 @@ class PendingDeletions {
   explicit PendingDeletions(io::Executor& executor) : executor_(executor), mutex_(executor) {}
 
   // Any thread.
-  void schedule(Doomed&& deletions);
+  void schedule(ScheduledDeletions&& deletions);
   // How long until the next try; nothing: there is nothing to delete. Any thread.
   std::optional<io::Nanos> due();
 
   // The first of them, if one is due: one body, or one body's cuts, or one range of names. Whoever
   // takes it says one of the three below, before the next is taken.
-  std::optional<Doomed> take();
-  void note_deleted();                    // all of it
-  void note_some_deleted(Doomed&& rest);  // and this is left, to be taken next of its kind
-  void note_failed(Doomed&& rest);  // to be tried after all others of its kind, and after a pause
+  std::optional<ScheduledDeletions> take();
+  void note_deleted();  // all of it
+  void note_some_deleted(
+      ScheduledDeletions&& rest);  // and this is left, to be taken next of its kind
+  void note_failed(
+      ScheduledDeletions&& rest);  // to be tried after all others of its kind, and after a pause
 
  private:
   std::optional<io::Nanos> due_locked() HEXAD_REQUIRES(mutex_);
 
   io::Executor& executor_;
   io::Mutex mutex_;  // a leaf
-  Doomed pending_ HEXAD_GUARDED_BY(mutex_);
+  ScheduledDeletions pending_ HEXAD_GUARDED_BY(mutex_);
   Backoff pause_ HEXAD_GUARDED_BY(mutex_){kFirstPause, kLongestPause};
   io::Nanos retry_at_ HEXAD_GUARDED_BY(mutex_) = 0;  // none before, while the last try has failed
 };

@@ -51,8 +51,8 @@ Membership::Membership(const Parts& parts, const alloc::Root& root)
 
 Error Membership::turn_read_only(const Error& why) {
   // Whatever it was: those who wait for a commit learn that its outcome is not known.
-  parts_.lane.stop(Error{ErrorCode::kUnknown, why.message, why.hint});
-  return *parts_.lane.stopped();
+  parts_.pipeline.stop(Error{ErrorCode::kUnknown, why.message, why.hint});
+  return *parts_.pipeline.stopped();
 }
 
 bool Membership::has_suspects() const {
@@ -60,14 +60,14 @@ bool Membership::has_suspects() const {
 }
 
 void Membership::repair() {
-  if (leave_behind({}).ok()) parts_.lane.repaired();
+  if (leave_behind({}).ok()) parts_.pipeline.repaired();
 }
 
 Status Membership::lose_devices(const std::set<DeviceId>& failed) {
   const io::NoUnwinding none("a change of the membership");
-  parts_.lane.pause();
+  parts_.pipeline.pause();
   HEXAD_TRY(leave_behind(failed));
-  parts_.lane.resume();
+  parts_.pipeline.resume();
   return {};
 }
 
@@ -86,20 +86,21 @@ Status Membership::leave_behind(std::set<DeviceId> failed) {
 }
 
 Result<std::set<DeviceId>> Membership::settle() {
-  Lane& lane = parts_.lane;
-  lane.wait_quiet();
-  if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
-  if (const Status taken = send_refused_again(lane.refused_requests()); !taken.ok()) {
+  CommitPipeline& pipeline = parts_.pipeline;
+  pipeline.wait_quiet();
+  if (const std::optional<Error> stopped = pipeline.stopped()) return *stopped;
+  if (const Status taken = send_refused_again(pipeline.refused_requests()); !taken.ok()) {
     return turn_read_only(taken.error());
   }
-  std::set<DeviceId> failed = lane.failed_devices();
+  std::set<DeviceId> failed = pipeline.failed_devices();
   failed.merge(parts_.space.suspects());
   return failed;
 }
 
 Status Membership::change(std::set<DeviceId> failed,
                           const std::function<void(alloc::Root&)>& fill) {
-  // It reads the log until the devices answer or are given up, and the lane is paused meanwhile.
+  // It reads the log until the devices answer or are given up, and the pipeline is paused
+  // meanwhile.
   const io::Recall::Stay stay;
   describe_ = fill;
   const Status changed =
@@ -113,7 +114,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
   // P13: nothing is on it, and no root lists it that counts.
   const std::optional<DeviceId> adding = this->adding();
   if (adding.has_value() && failed.contains(*adding) && members.usable(*adding)) {
-    members.lose(*adding, "a request failed while it was added");
+    members.mark_failed(*adding, "a request failed while it was added");
     members.remove(*adding);
   }
   const std::uint32_t lost = parts_.space.lost_cells(failed);
@@ -127,7 +128,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
     // still return is verified.
     for (const DeviceId id : failed) {
       if (members.usable(id)) {
-        members.blame(id, "failed when too many others had; still used for reading");
+        members.report_failure(id, "failed when too many others had; still used for reading");
       }
     }
     return Error{ErrorCode::kUnknown,
@@ -140,9 +141,10 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
     if (!members.usable(id)) continue;
     const io::Device* const device = members.find(id)->device.get();
     const bool silent = device != nullptr && device->is_given_up();
-    members.lose(id, std::string(silent ? "it did not answer for so long that it was left behind"
-                                        : "a request failed") +
-                         " at LSN " + std::to_string(parts_.lane.durable()));
+    members.mark_failed(id,
+                        std::string(silent ? "it did not answer for so long that it was left behind"
+                                           : "a request failed") +
+                            " at LSN " + std::to_string(parts_.pipeline.durable()));
     parts_.counters.add(CounterId::kDevicesLost);
   }
   if (parts_.left) parts_.left();
@@ -152,7 +154,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
 Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
                                 const std::vector<DeviceId>& ids, std::set<DeviceId>& failed) {
   const auto copy = [&] {
-    return bring_log_up(areas, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+    return resync_log_copies(areas, ids, parts_.pipeline.log(), parts_.shape.uuid, failed);
   };
   const auto unread = [&] {
     std::uint64_t count = 0;
@@ -172,10 +174,10 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
   }
 }
 
-Lsn Membership::last_counted() const { return parts_.lane.durable(); }
+Lsn Membership::last_counted() const { return parts_.pipeline.durable(); }
 
 Status Membership::describe(alloc::Root& next) const {
-  next.previous_epoch_end = parts_.lane.log().last().lsn;
+  next.previous_epoch_end = parts_.pipeline.log().last().lsn;
   if (parts_.members.any_filling()) {
     const std::set<DeviceId> lost = parts_.members.lost();
     alloc::set_lost_in_zone(next, parts_.space.lost_in_zone(lost), lost);  // SL8
@@ -186,7 +188,7 @@ Status Membership::describe(alloc::Root& next) const {
 
 Result<kv::PreparedBlock> Membership::begin_epoch(const std::vector<kv::LogArea>& areas,
                                                   Epoch epoch) {
-  Result<kv::PreparedBlock> fence = parts_.lane.begin_epoch(areas, epoch);
+  Result<kv::PreparedBlock> fence = parts_.pipeline.begin_epoch(areas, epoch);
   if (fence.ok()) parts_.ids.begin(epoch);
   return fence;
 }
@@ -196,7 +198,7 @@ Status Membership::send_again(io::IoBatch& batch) {
 }
 
 // Nobody has been told anything that rests on these writes, their bytes and places are those of the
-// groups in flight, and the lane is paused: so they may be sent as often as it takes.
+// groups in flight, and the pipeline is paused: so they may be sent as often as it takes.
 Status Membership::send_refused_again(const std::vector<io::IoRequest*>& requests) {
   if (requests.empty()) return {};
   const io::Patience patience;
@@ -283,7 +285,7 @@ Status Membership::write_checkpoint(const std::function<void(alloc::Root&)>& fil
     std::set<DeviceId> failed;
     {
       const io::Lock lock(mutex_);
-      if (const std::optional<Error> stopped = parts_.lane.stopped()) return *stopped;
+      if (const std::optional<Error> stopped = parts_.pipeline.stopped()) return *stopped;
       alloc::Root next = alloc::next_root(roots_.current());
       fill(next);
       HEXAD_TRY(write(next, failed));
@@ -305,18 +307,18 @@ alloc::Root Membership::root() {
 
 Status Membership::take_in(const std::set<DeviceId>& back, const std::set<DeviceId>& fresh) {
   const io::NoUnwinding none("a change of the membership");
-  Lane& lane = parts_.lane;
-  lane.pause();
+  CommitPipeline& pipeline = parts_.pipeline;
+  pipeline.pause();
   {
     const io::Lock lock(mutex_);
-    lane.wait_quiet();
-    if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
+    pipeline.wait_quiet();
+    if (const std::optional<Error> stopped = pipeline.stopped()) return *stopped;
     parts_.space.forget_suspects(back);
     for (const DeviceId id : fresh) parts_.space.begin_in_place(id);
     for (const DeviceId id : back) parts_.members.take_in(id);
     parts_.space.expect_unwritten();
   }
-  lane.resume();
+  pipeline.resume();
   return {};
 }
 
@@ -327,8 +329,8 @@ Status Membership::write_return(const std::set<DeviceId>& back,
                                 const std::function<void(alloc::Root&)>& fill,
                                 const std::function<void()>& committed) {
   const io::NoUnwinding none("a change of the membership");
-  Lane& lane = parts_.lane;
-  lane.pause();
+  CommitPipeline& pipeline = parts_.pipeline;
+  pipeline.pause();
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
@@ -344,7 +346,7 @@ Status Membership::write_return(const std::set<DeviceId>& back,
     for (const DeviceId id : back) settle_back(id);
     parts_.space.free_kept_back();
   }
-  lane.resume();
+  pipeline.resume();
   return {};
 }
 
@@ -376,9 +378,9 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   const alloc::DeviceRole role = member.role;
   const std::uint32_t slabs = member.layout.slab_count;
   const std::string domain = member.domain;
-  Lane& lane = parts_.lane;
+  CommitPipeline& pipeline = parts_.pipeline;
   Members& members = parts_.members;
-  lane.pause();
+  pipeline.pause();
   Status done;
   {
     const io::Lock lock(mutex_);
@@ -417,7 +419,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
       }
     }
   }
-  lane.resume();
+  pipeline.resume();
   return done;
 }
 
@@ -432,7 +434,7 @@ Status Membership::save_log_of(DeviceId id, std::set<DeviceId>& failed) {
   std::vector<kv::LogArea> sources;
   for (const DeviceId other : ids) sources.push_back(parts_.members.find(other)->log_area());
   const auto save = [&] {
-    return bring_log_up(sources, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+    return resync_log_copies(sources, ids, parts_.pipeline.log(), parts_.shape.uuid, failed);
   };
   if (save().ok()) return {};
   sources.push_back(member.log_area());
@@ -466,9 +468,9 @@ Status Membership::may_remove(DeviceId id, const std::set<DeviceId>& failed) con
 // AD3: the two roots, with nothing in between; one where there is no parity.
 Status Membership::remove_device(DeviceId id, const std::function<bool()>& begin) {
   const io::NoUnwinding none("a change of the membership");
-  Lane& lane = parts_.lane;
+  CommitPipeline& pipeline = parts_.pipeline;
   Members& members = parts_.members;
-  lane.pause();
+  pipeline.pause();
   Status done;
   {
     const io::Lock lock(mutex_);
@@ -502,7 +504,7 @@ Status Membership::remove_device(DeviceId id, const std::function<bool()>& begin
       parts_.space.free_kept_back();
     }
   }
-  lane.resume();
+  pipeline.resume();
   return done;
 }
 

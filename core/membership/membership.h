@@ -1,8 +1,8 @@
 // The membership of a store that is open: goes on without devices that fail (R12, R13), and writes
 // the roots of checkpoints.
 //
-// A request that failed pauses the lane. Then core/membership/membership_change.h, with this around
-// it:
+// A request that failed pauses the pipeline. Then core/membership/membership_change.h, with this
+// around it:
 //   * first it waits until nothing is in flight, so that every request has its outcome; what was
 //     refused, and not by its device's fault, goes out again until it is taken, or until nobody can
 //     wait any longer: then the store gives up, and no device is lost (R18)
@@ -19,7 +19,7 @@
 
 #include "alloc/root.h"
 #include "base/error.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/membership/membership_change.h"
 #include "core/membership/root_writer.h"
 #include "core/plan/body_ids.h"
@@ -40,7 +40,7 @@ class Membership : private MembershipSteps {
     const StoreShape& shape;
     Members& members;
     Space& space;
-    Lane& lane;
+    CommitPipeline& pipeline;
     BodyIds& ids;
     Counters& counters;
     // A device is not used any more. Under mutex(); waits for nothing.
@@ -59,7 +59,7 @@ class Membership : private MembershipSteps {
   // on without those that failed. Errors: too many are lost; the store has turned read-only. Waits
   // for devices.
   Status lose_devices(const std::set<DeviceId>& failed);
-  // The same for requests of the lane that failed, which has paused itself.
+  // The same for requests of the pipeline that failed, which has paused itself.
   void repair();
   // A change is due although nothing in flight has failed. Any thread.
   bool has_suspects() const;
@@ -77,7 +77,7 @@ class Membership : private MembershipSteps {
 
   // As it is now. Waits for devices that owe a root.
   alloc::Root root();
-  // Devices that had left are usable from now on, with nothing in flight (BK2): the lane is
+  // Devices that had left are usable from now on, with nothing in flight (BK2): the pipeline is
   // drained, and stays so. The next root of a checkpoint has to be that of write_return(). Errors:
   // the store has turned read-only. `fresh`: of them, new devices in the place of others, which
   // have nothing of what there is (RP2).

@@ -114,9 +114,9 @@ template Status SilentDevices::lock_unless_silent(io::Mutex& mutex, const std::s
 template Status SilentDevices::lock_unless_silent(Sequencer& mutex, const std::string& what) const;
 
 Status SilentDevices::wait_until_durable(Lsn lsn, const std::string& what) const {
-  if (parts_.lane == nullptr) return {};
+  if (parts_.pipeline == nullptr) return {};
   const io::Nanos began = parts_.executor.clock().now();
-  while (!parts_.lane->wait_durable_for(lsn, kSecond)) HEXAD_TRY(check(what, began));
+  while (!parts_.pipeline->wait_durable_for(lsn, kSecond)) HEXAD_TRY(check(what, began));
   return {};
 }
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/thread_annotations.h"
 #include "core/api/types.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/membership/membership.h"
 #include "core/record/shape.h"
 #include "core/space/members.h"
@@ -28,8 +28,8 @@ class SilentDevices {
     const StoreShape& shape;
     const Members& members;
     Space& space;
-    Lane* lane;                           // null: the store is open for reading only
-    Membership* membership;               // as the lane
+    CommitPipeline* pipeline;             // null: the store is open for reading only
+    Membership* membership;               // as the pipeline
     io::Nanos patience;                   // device_patience
     std::function<void()> lose_suspects;  // on another thread, soon
   };
@@ -53,7 +53,7 @@ class SilentDevices {
   template <typename M>
   Status lock_unless_silent(M& mutex,
                             const std::string& what) const HEXAD_NO_THREAD_SAFETY_ANALYSIS;
-  // Until `lsn` is durable or the lane has stopped, unless a device is silent.
+  // Until `lsn` is durable or the pipeline has stopped, unless a device is silent.
   Status wait_until_durable(Lsn lsn, const std::string& what) const;
 
   // Gives up devices that have owed an answer for too long (core/membership/hanging_devices.h), and

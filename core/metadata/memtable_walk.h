@@ -16,8 +16,8 @@
 namespace hexad::core {
 
 // In the direction of travel: below zero if `a` comes first.
-inline int order_of(kv::Way way, std::string_view a, std::string_view b) {
-  return way == kv::Way::kForward ? a.compare(b) : b.compare(a);
+inline int order_of(kv::Direction direction, std::string_view a, std::string_view b) {
+  return direction == kv::Direction::kForward ? a.compare(b) : b.compare(a);
 }
 
 class MemtableWalk {
@@ -41,19 +41,19 @@ class MemtableWalk {
 
   // Stands on the first key behind what was passed since begin(); where nothing was, on the first
   // one from `from` on: at it or above, or below it.
-  void place(kv::Way way, std::string_view from) {
-    if (!placed_ || generation_ != erasures_) place_anew(way, from);
+  void place(kv::Direction direction, std::string_view from) {
+    if (!placed_ || generation_ != erasures_) place_anew(direction, from);
   }
   // Preconditions of all below: placed. The iterator that has more keys, where the other one has
   // none: it may be moved.
   Iterator* only_one();
   // The one with the nearest key, of two with the same key the newer; null at the end of both.
-  const Iterator* nearest(kv::Way way) const;
+  const Iterator* nearest(kv::Direction direction) const;
   // Steps off the key, where the iterators stand on it.
-  void leave(kv::Way way, std::string_view key);
+  void leave(kv::Direction direction, std::string_view key);
 
  private:
-  void place_anew(kv::Way way, std::string_view from);
+  void place_anew(kv::Direction direction, std::string_view from);
 
   Iterator active_;
   std::optional<Iterator> frozen_;

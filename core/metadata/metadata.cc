@@ -401,7 +401,7 @@ void MetaView::Cursor::merge() {
     const kv::Memtable::Seen& young = young_.front();
     int index_order = 1;
     while (!old_.empty()) {
-      index_order = order_of(way(), old_.front().key, young.key);
+      index_order = order_of(direction(), old_.front().key, young.key);
       if (index_order >= 0) break;
       merged_.push_back(old_.front());
       old_.pop();
@@ -422,7 +422,7 @@ void MetaView::Cursor::merge() {
 Status MetaView::Cursor::load_old() {
   std::vector<kv::KeyValue>& entries = old_.refill(1);
   entries.resize(old_.most());
-  Result<std::size_t> found = index_->advance(way(), entries);
+  Result<std::size_t> found = index_->advance(direction(), entries);
   entries.resize(found.ok() ? *found : 0);
   if (entries.empty()) old_.end();
   old_.keep(insides());
@@ -435,21 +435,21 @@ void MetaView::Cursor::load_young() {
   std::vector<kv::Memtable::Seen>& keys = young_.refill(kFirst);
   keys.clear();
   const io::Lock lock(view_.metadata_.mutex_);
-  tables_.place(way(), from_);
+  tables_.place(direction(), from_);
   if (kv::Memtable::Iterator* const only = tables_.only_one()) {
     keys.resize(young_.most());
-    keys.resize(only->take(way(), keys));
+    keys.resize(only->take(direction(), keys));
     young_.keep(insides());
     return;
   }
   while (keys.size() < young_.most()) {
-    const kv::Memtable::Iterator* const nearest = tables_.nearest(way());
+    const kv::Memtable::Iterator* const nearest = tables_.nearest(direction());
     if (nearest == nullptr || !inside(nearest->key())) {
       young_.end();
       return;
     }
     keys.push_back({nearest->key(), nearest->value()});
-    tables_.leave(way(), keys.back().key);
+    tables_.leave(direction(), keys.back().key);
   }
 }
 

@@ -109,7 +109,9 @@ class MetaView {
     auto insides() const {
       return [this](std::string_view key) { return inside(key); };
     }
-    kv::Way way() const { return forward_ ? kv::Way::kForward : kv::Way::kBackward; }
+    kv::Direction direction() const {
+      return forward_ ? kv::Direction::kForward : kv::Direction::kBackward;
+    }
     bool inside(std::string_view key) const;
 
     MetaView& view_;

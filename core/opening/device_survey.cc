@@ -447,12 +447,13 @@ Result<Assignment> assign_members(Survey& survey) {
     }
     return nullptr;
   };
-  const auto add_stranger = [&](const std::string& path, std::string state, std::string detail) {
+  const auto add_unrecognised = [&](const std::string& path, std::string state,
+                                    std::string detail) {
     DeviceStatus status;
     status.path = path;
     status.state = std::move(state);
     status.detail = std::move(detail);
-    assignment.strangers.push_back(std::move(status));
+    assignment.unrecognised.push_back(std::move(status));
   };
   for (const alloc::DeviceStanding& standing : assignment.choice.devices) {
     Member* member = member_of(standing.id);
@@ -465,10 +466,10 @@ Result<Assignment> assign_members(Survey& survey) {
     }
     SurveyedDevice& device = survey.devices[origin[static_cast<std::size_t>(standing.input)]];
     const alloc::RootDevice* const row = assignment.choice.root.find(standing.id);
-    const bool stranger = member == nullptr || standing.standing == alloc::Standing::kForeign ||
-                          standing.standing == alloc::Standing::kDuplicate;
-    if (stranger) {
-      add_stranger(device.path, state_of(standing.standing), standing.reason);
+    const bool is_foreign = member == nullptr || standing.standing == alloc::Standing::kForeign ||
+                            standing.standing == alloc::Standing::kDuplicate;
+    if (is_foreign) {
+      add_unrecognised(device.path, state_of(standing.standing), standing.reason);
       continue;
     }
     member->path = device.path;
@@ -524,7 +525,7 @@ Result<Assignment> assign_members(Survey& survey) {
           return m.path.empty() && (m.role == alloc::DeviceRole::kLog) == is_log;
         });
     if (place == assignment.members.end()) {
-      add_stranger(device.path, state, device.problem->message);
+      add_unrecognised(device.path, state, device.problem->message);
       continue;
     }
     place->path = device.path;

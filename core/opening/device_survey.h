@@ -80,11 +80,11 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
                               Unwritable unwritable = Unwritable::kRefuse);
 
 // The survey's devices under the newest root. `members` gets a row for each of the root's table;
-// `strangers` the paths that are no members, with state and detail.
+// `unrecognised` the paths that are no members, with state and detail.
 struct Assignment {
   alloc::RootChoice choice;
   std::vector<Member> members;
-  std::vector<DeviceStatus> strangers;
+  std::vector<DeviceStatus> unrecognised;
 };
 // Errors: kUnavailable (too few roots), kExhausted (the same, and some could not be read just now).
 Result<Assignment> assign_members(Survey& survey);

@@ -438,8 +438,8 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
 
 // The first error is the one to report, with what could not be removed. Of a device that was there
 // before, label and root go: what has them is counted as part of a store.
-Error take_back(Error error, const Made& made, io::System& system, kv::IndexHome* indexes,
-                std::vector<NewDevice>& targets) {
+Error undo(Error error, const Made& made, io::System& system, kv::IndexHome* indexes,
+           std::vector<NewDevice>& targets) {
   if (!made.index.empty()) indexes->remove(made.index).ignore();
   for (NewDevice& target : targets) {
     if (target.begun && !target.created) {
@@ -480,7 +480,7 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
   }
   Made made;
   const Status status = format_targets(options, system, indexes, targets, made);
-  if (!status.ok()) return take_back(status.error(), made, system, indexes, targets);
+  if (!status.ok()) return undo(status.error(), made, system, indexes, targets);
   if (report != nullptr) *report = std::move(made.report);
   return PoolDescription{options.devices, options.fast_directories};
 }

@@ -58,7 +58,7 @@ std::string list_missing(const alloc::RootChoice& choice) {
 }
 
 std::string list_unusable(const std::vector<Member>& members,
-                          const std::vector<DeviceStatus>& strangers) {
+                          const std::vector<DeviceStatus>& unrecognised) {
   std::string text;
   for (const Member& member : members) {
     if (member.device != nullptr && !member.returning && !member.behind) continue;
@@ -66,8 +66,8 @@ std::string list_unusable(const std::vector<Member>& members,
             (member.path.empty() ? "" : " (" + member.path + ")") + ": " + member.state +
             (member.detail.empty() ? "" : ", " + member.detail);
   }
-  for (const DeviceStatus& stranger : strangers) {
-    text += "\n  " + stranger.path + ": " + stranger.state + ", " + stranger.detail;
+  for (const DeviceStatus& device : unrecognised) {
+    text += "\n  " + device.path + ": " + device.state + ", " + device.detail;
   }
   return text;
 }
@@ -96,7 +96,7 @@ Status check_enough(const Assignment& assignment, const StoreShape& shape, Acces
                 " data devices can be used, " + std::to_string(data - shape.m()) + " are needed"
           : describe_lost(lost, root.domain_cells) + " are lost, " + survives(shape.m());
   return Error{ErrorCode::kUnavailable,
-               too_many + ":" + list_unusable(assignment.members, assignment.strangers),
+               too_many + ":" + list_unusable(assignment.members, assignment.unrecognised),
                shape.m() > 0
                    ? "Attach the missing devices and open the store again."
                    : "The devices of this pool are said to be redundant themselves, so it "
@@ -105,7 +105,8 @@ Status check_enough(const Assignment& assignment, const StoreShape& shape, Acces
 
 // Two devices with one identity: a path given twice, or a copy of a device. Which of them has the
 // newer bytes nobody can tell, and going on without both would make the original stale.
-Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceStatus>& strangers) {
+Status check_duplicates(const PoolDescription& pool,
+                        const std::vector<DeviceStatus>& unrecognised) {
   for (std::size_t i = 0; i < pool.devices.size(); ++i) {
     if (std::find(pool.devices.begin(), pool.devices.begin() + static_cast<std::ptrdiff_t>(i),
                   pool.devices[i]) == pool.devices.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -115,8 +116,8 @@ Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceSta
                  "Name each device once."};
   }
   std::string copies;
-  for (const DeviceStatus& stranger : strangers) {
-    if (stranger.state == "duplicate") copies += "\n  " + stranger.path + ": " + stranger.detail;
+  for (const DeviceStatus& device : unrecognised) {
+    if (device.state == "duplicate") copies += "\n  " + device.path + ": " + device.detail;
   }
   if (copies.empty()) return {};
   return Error{
@@ -303,8 +304,8 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
   parts.compression = survey.options.compression;
   parts.redundant_devices = survey.label.redundant_devices;
-  parts.strangers = std::move(assignment.strangers);
-  HEXAD_TRY(check_duplicates(pool, parts.strangers));
+  parts.unrecognised = std::move(assignment.unrecognised);
+  HEXAD_TRY(check_duplicates(pool, parts.unrecognised));
   HEXAD_TRY(check_enough(assignment, *parts.shape, options.access));
   alloc::Ground ground = alloc::ground_of(choice, parts.shape->m());
   if (writing) {
@@ -425,7 +426,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
       for (const alloc::Extent& extent : copy.unread) parts.space->lack(member.id, extent);
     }
   } else {
-    HEXAD_TRY_ASSIGN(parts.torn, recovery.find_torn(recovered.wounded));
+    HEXAD_TRY_ASSIGN(parts.torn, recovery.find_torn(recovered.incomplete));
     if (parts.torn.count() > 0) {
       parts.notes.push_back("recovery: " + std::to_string(parts.torn.count()) +
                             " cells of the last commits are not whole, as a crash leaves them; the "
@@ -516,8 +517,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
       alloc::lost_cells(assignment->choice.root, attached(assignment->members));
   status.health = health_with(lost, survey.label.m);
   status.faults_tolerated = tolerated_with(lost, survey.label.m);
-  for (DeviceStatus& stranger : assignment->strangers)
-    status.devices.push_back(std::move(stranger));
+  for (DeviceStatus& device : assignment->unrecognised) status.devices.push_back(std::move(device));
   return status;
 }
 

@@ -104,9 +104,9 @@ Status Recovery::read_again(const StripeProof& stripe, BlobReader::Cells& cells,
 }
 
 // Whether every stripe that the block's transactions wrote has at least k good cells. Stripes with
-// fewer than all go to `wounded`. Errors: kUnavailable (nobody knows).
-Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>& wounded) {
-  std::vector<WoundedStripe> found;  // counts only if the whole block does
+// fewer than all go to `incomplete`. Errors: kUnavailable (nobody knows).
+Result<bool> Recovery::prove(const Entries& entries, std::vector<IncompleteStripe>& incomplete) {
+  std::vector<IncompleteStripe> found;  // counts only if the whole block does
   for (const auto& [lsn, record] : entries) {
     std::vector<StripeProof> stripes = record.group.allocated;
     stripes.insert(stripes.end(), record.allocated.begin(), record.allocated.end());
@@ -130,7 +130,7 @@ Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>&
       if (!not_good.empty()) found.push_back({stripe, not_good});
     }
   }
-  wounded.insert(wounded.end(), found.begin(), found.end());
+  incomplete.insert(incomplete.end(), found.begin(), found.end());
   return true;
 }
 
@@ -222,7 +222,7 @@ Result<Recovered> Recovery::run() {
     HEXAD_TRY(make_zones(entries));
     const bool above_watermark = header.record_count > 0 && header.last_lsn() > scan.max_watermark;
     if (above_watermark) {
-      HEXAD_TRY_ASSIGN(const bool proved, prove(entries, recovered.wounded));
+      HEXAD_TRY_ASSIGN(const bool proved, prove(entries, recovered.incomplete));
       if (!proved) {
         for (std::size_t j = i; j < scan.blocks.size(); ++j) {
           counters_.add(CounterId::kRecoveryTailCut, scan.blocks[j].header.record_count);
@@ -252,9 +252,9 @@ Result<Recovered> Recovery::run() {
   return recovered;
 }
 
-Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& wounded) {
+Result<std::set<DeviceId>> Recovery::heal(const std::vector<IncompleteStripe>& incomplete) {
   std::set<DeviceId> failed;
-  for (const WoundedStripe& stripe : wounded) {
+  for (const IncompleteStripe& stripe : incomplete) {
     const StripeProof& proof = stripe.proof;
     HEXAD_TRY_ASSIGN(BlobReader::Cells cells,
                      reader_.read_cells(proof.where, proof.cell_bytes, proof.cell_sums,
@@ -277,9 +277,9 @@ Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& woun
   return failed;
 }
 
-Result<TornCells> Recovery::find_torn(const std::vector<WoundedStripe>& wounded) const {
+Result<TornCells> Recovery::find_torn(const std::vector<IncompleteStripe>& incomplete) const {
   TornCells torn;
-  for (const auto& [proof, not_good] : wounded) {
+  for (const auto& [proof, not_good] : incomplete) {
     HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, space_.locate(proof.where));
     AlignedBuffer bytes(proof.cell_bytes);
     ec::ShardSet cells;

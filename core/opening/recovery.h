@@ -23,7 +23,7 @@
 namespace hexad::core {
 
 // A stripe of the kept tail with cells that are not good, on devices that are in use.
-struct WoundedStripe {
+struct IncompleteStripe {
   StripeProof proof;
   ec::ShardSet not_good;
 };
@@ -31,7 +31,7 @@ struct WoundedStripe {
 struct Recovered {
   kv::LogScan scan;  // cut to what counts
   Lsn last_lsn = 0;
-  std::vector<WoundedStripe> wounded;
+  std::vector<IncompleteStripe> incomplete;
   std::vector<std::string> notes;
 };
 
@@ -59,11 +59,11 @@ class Recovery {
 
   // Brings every kept stripe to all its live cells (R8). Devices that fail are returned. Errors:
   // kUnavailable (a stripe has lost cells since it was proved); what a write was refused with.
-  Result<std::set<DeviceId>> heal(const std::vector<WoundedStripe>& wounded);
+  Result<std::set<DeviceId>> heal(const std::vector<IncompleteStripe>& incomplete);
 
   // For reading, instead, after run(): which of their cells heal() would write. A cell that its
   // device does not give is not among them. Cost: reads each once. Errors: kFenced.
-  Result<TornCells> find_torn(const std::vector<WoundedStripe>& wounded) const;
+  Result<TornCells> find_torn(const std::vector<IncompleteStripe>& incomplete) const;
 
   // After run(), of devices that leave with this opening: what LSNs above `above` wrote was never
   // proved there, so it counts as missing. `scan`: of what run() has kept.
@@ -83,7 +83,7 @@ class Recovery {
   void read_marked(const StripeProof& stripe, BlobReader::Cells& cells) const;
   Status read_again(const StripeProof& stripe, BlobReader::Cells& cells,
                     std::vector<std::string>& unread) const;
-  Result<bool> prove(const Entries& entries, std::vector<WoundedStripe>& wounded);
+  Result<bool> prove(const Entries& entries, std::vector<IncompleteStripe>& incomplete);
   Status drop_zones(const Entries& entries);
   Status patch_image(PostImage& image, Lsn lsn);
   Status replay(Entries& entries, Lsn above);

@@ -98,7 +98,7 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
                    lay_out_like(label, at->device->geometry(), at->path, lost->layout.slab_count));
   label = new_label(label, lost->id, layout, system);
-  std::erase_if(assignment.strangers,
+  std::erase_if(assignment.unrecognised,
                 [&](const DeviceStatus& row) { return row.path == replacement.path; });
   for (Member& member : assignment.members) {
     if (member.path != replacement.path) continue;

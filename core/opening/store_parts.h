@@ -73,8 +73,8 @@ struct StoreParts {
   std::uint32_t ids_drawn = 0;
   std::uint64_t ranges_at_once = kMaxClonedPages;
   std::vector<std::string> notes;
-  std::vector<std::string> warnings;    // as in StoreStatus
-  std::vector<DeviceStatus> strangers;  // devices given that are no members
+  std::vector<std::string> warnings;       // as in StoreStatus
+  std::vector<DeviceStatus> unrecognised;  // devices given that are no members
   // Labels of which a copy was bad when it was opened for writing. A root that a crash has torn is
   // news for nobody.
   std::vector<Finding> mended;

@@ -92,9 +92,9 @@ class TakeOver : private MembershipSteps {
 
   Status run(Recovery& recovery) {
     HEXAD_TRY(check_room_to_go_on(recovered_, choice_));
-    HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, recovery.heal(recovered_.wounded));
-    if (!recovered_.wounded.empty()) {
-      parts_.notes.push_back("recovery: healed " + std::to_string(recovered_.wounded.size()) +
+    HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, recovery.heal(recovered_.incomplete));
+    if (!recovered_.incomplete.empty()) {
+      parts_.notes.push_back("recovery: healed " + std::to_string(recovered_.incomplete.size()) +
                              " stripes of the last commits");
     }
     failed.merge(parts_.members->poisoned());  // R11
@@ -139,7 +139,7 @@ class TakeOver : private MembershipSteps {
 
   Status stop_using(const std::set<DeviceId>& failed) override {
     Members& members = *parts_.members;
-    for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
+    for (const DeviceId id : failed) members.mark_failed(id, "a write failed while opening");
     const std::uint32_t lost = parts_.space->lost_cells();
     if (lost <= parts_.shape->m()) return {};
     return Error{

@@ -76,7 +76,7 @@ void BlobOwners::change(const ListName& was, const ExtentList& before, const Lis
   note(before);
   for (const Blob& blob : blobs_released(before, now)) {
     if (blob.share == 0) {
-      add_death(record, blob);
+      add_release(record, blob);
     } else {
       --change_of(blob).owners;
     }
@@ -109,7 +109,7 @@ Status BlobOwners::finish(PlanSource& source, LogRecord& record) {
       return too_few("shared blob " + std::to_string(share), before, change.owners);
     }
     const std::uint64_t after = before + static_cast<std::uint64_t>(change.owners);
-    if (after == 0) add_death(record, change.blob);
+    if (after == 0) add_release(record, change.blob);
     if (after > 1) {
       record.images.push_back({key, encode_owners(after)});
     } else if (before > 1) {

@@ -1,6 +1,6 @@
 // Who owns what clones share: blobs by the lists of extents that show them, layers of omaps by the
 // objects that have them in their list. Changes are added up for one log record, which then has the
-// new numbers, and the deaths of what nobody owns any more. doc/decisions/012-shared-blobs.md
+// new numbers, and the releases of what nobody owns any more. doc/decisions/012-shared-blobs.md
 //
 //   OW1 a blob without a share id has one owner
 //   OW2 a blob with one has as many owners as the record under `s` says, and one if there is none
@@ -29,7 +29,7 @@ namespace hexad::core {
 
 class BlobOwners {
  public:
-  // `own`: the LSN of the transaction whose young blobs get their footers' owners by it.
+  // `own`: the LSN of the transaction whose unplaced blobs get their footers' owners by it.
   explicit BlobOwners(Lsn own = 0) : own_(own) {}
 
   // A list of extents, `before`, under the key `was`, becomes `now`, under `is`. A list that is not
@@ -75,8 +75,8 @@ class LayerOwners {
  public:
   // So many more, or fewer, objects have the layers in their list.
   void change(const std::vector<OmapId>& layers, int owners);
-  // After all changes, once. Returns the layers that nobody has any more; the record dooms them.
-  // Errors: as above.
+  // After all changes, once. Returns the layers that nobody has any more; the record schedules
+  // their deletion. Errors: as above.
   Result<std::vector<OmapId>> finish(PlanSource& source, LogRecord& record);
 
  private:

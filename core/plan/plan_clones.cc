@@ -29,14 +29,14 @@ std::uint64_t inline_bytes(const ExtentList& extents) {
   return bytes;
 }
 
-std::size_t extents_of(const Content& content) {
+std::size_t extents_of(const ObjectContent& content) {
   std::size_t count = 0;
   for (const auto& [index, at] : content.pages) count += at.now.size();
   return count;
 }
 
 // Cut off, and no op has looked at it since.
-bool is_hidden(const Content& content, std::uint32_t page) {
+bool is_hidden(const ObjectContent& content, std::uint32_t page) {
   return content.pages.count(page) == 0 && is_cut(content.record.cuts, page);
 }
 
@@ -44,7 +44,7 @@ bool hides_any(const PageCuts& cuts, const PageRange& range) {
   return first_uncut(cuts, range) != range;
 }
 
-bool is_usable(const std::shared_ptr<CopiedPages>& copied, const Content& source,
+bool is_usable(const std::shared_ptr<CopiedPages>& copied, const ObjectContent& source,
                const ShiftedRange& range = {}) {
   return copied != nullptr && copied->from == source.stored_body && copied->range == range &&
          !copied->lost && copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
@@ -62,9 +62,9 @@ Error too_many(const TransactionOp& op, const std::string& hint) {
 Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std::size_t index) {
   HEXAD_TRY_ASSIGN(Slot * from, state_.existing_object(op));
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
-  Content& source = *from->current;
+  ObjectContent& source = *from->current;
   HEXAD_TRY_ASSIGN(const bool few, is_few(source));
-  std::shared_ptr<Content> copy;
+  std::shared_ptr<ObjectContent> copy;
   if (few) {
     copy = page_by_page(source);
   } else if (source.stored_body == 0) {
@@ -84,7 +84,7 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   return {};
 }
 
-Result<bool> CloneOps::is_few(Content& source) {
+Result<bool> CloneOps::is_few(ObjectContent& source) {
   // What only this transaction has can be copied nowhere else.
   const std::uint64_t limit = source.stored_body == 0 ? pages_left_ : context_.clones_at_once;
   HEXAD_TRY_ASSIGN(const bool few, load_for_clone(source, {0, kEndOfPages}, limit));
@@ -106,7 +106,7 @@ Status CloneOps::foresee(const std::vector<TransactionOp>& ops, const PreparedOp
     if (i == index || !as_it_was) continue;
     const Result<Slot*> slot = state_.object(op.collection, op.name);
     if (!slot.ok() || (*slot)->current == nullptr) return {};  // it will say so itself
-    Content& source = *(*slot)->current;
+    ObjectContent& source = *(*slot)->current;
     if (source.stored_body == 0 || is_usable(prepared[i].copied, source)) continue;
     HEXAD_TRY_ASSIGN(const bool few, is_few(source));
     if (!few) plan_.redo.push_back(Redo{i, 0, Inlining::kOfSmall, source.stored_body, {}});
@@ -114,8 +114,8 @@ Status CloneOps::foresee(const std::vector<TransactionOp>& ops, const PreparedOp
   return {};
 }
 
-std::shared_ptr<Content> CloneOps::page_by_page(Content& source) {
-  auto copy = std::make_shared<Content>();
+std::shared_ptr<ObjectContent> CloneOps::page_by_page(ObjectContent& source) {
+  auto copy = std::make_shared<ObjectContent>();
   copy->record = source.record;
   copy->record.body = 0;
   copy->record.cuts.clear();
@@ -130,11 +130,12 @@ std::shared_ptr<Content> CloneOps::page_by_page(Content& source) {
 
 // The copy was made of what the metadata had; pages that others have changed since, and those that
 // ops of this transaction have, are put in place here.
-Result<std::shared_ptr<Content>> CloneOps::with_copy(const TransactionOp& op, Content& source,
-                                                     const PreparedOp& prepared) {
+Result<std::shared_ptr<ObjectContent>> CloneOps::with_copy(const TransactionOp& op,
+                                                           ObjectContent& source,
+                                                           const PreparedOp& prepared) {
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
-  if (!is_usable(copied, source)) return std::shared_ptr<Content>();
-  auto copy = std::make_shared<Content>();
+  if (!is_usable(copied, source)) return std::shared_ptr<ObjectContent>();
+  auto copy = std::make_shared<ObjectContent>();
   copy->record = source.record;
   copy->record.body = copied->to;
   copy->stored_body = copied->to;
@@ -163,7 +164,7 @@ Result<std::shared_ptr<Content>> CloneOps::with_copy(const TransactionOp& op, Co
   return copy;
 }
 
-Status CloneOps::freeze_omap(const TransactionOp& op, Content& source) {
+Status CloneOps::freeze_omap(const TransactionOp& op, ObjectContent& source) {
   ObjectRecord& record = source.record;
   if (record.omap == 0) return {};
   if (record.layers.size() == kMaxOmapLayers) return note_layered(op, record);
@@ -190,7 +191,7 @@ Status CloneOps::note_layered(const TransactionOp& op, const ObjectRecord& recor
 Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared,
                              std::size_t index) {
   HEXAD_TRY_ASSIGN(const Slot* from, state_.existing_object(op));
-  const std::shared_ptr<Content> source = from->current;
+  const std::shared_ptr<ObjectContent> source = from->current;
   if (op.offset > source->record.size || op.length > source->record.size - op.offset) {
     return Error{ErrorCode::kInvalidArgument,
                  object_text(op) + ": " + std::to_string(op.length) + " bytes at " +
@@ -199,7 +200,7 @@ Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared
                  ""};
   }
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
-  Content* target = PlanState::writable(*to);
+  ObjectContent* target = PlanState::writable(*to);
   if (op.length == 0) return {};
   // What this transaction has made, or has cut off, can be copied nowhere else.
   const bool can_copy =
@@ -219,7 +220,7 @@ Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared
   return check_inline(op, *target, *source);
 }
 
-Result<bool> CloneOps::load_for_clone(Content& source, const PageRange& range,
+Result<bool> CloneOps::load_for_clone(ObjectContent& source, const PageRange& range,
                                       std::uint64_t limit) {
   // One page costs what the op does.
   const std::uint64_t most = std::min(limit, pages_left_) + 1;
@@ -233,7 +234,7 @@ Result<bool> CloneOps::load_for_clone(Content& source, const PageRange& range,
 
 // Of the range as much as this transaction can show page by page. All pages before that have been
 // looked at, and there are more of them.
-Error CloneOps::too_long(const TransactionOp& op, const Content& source) const {
+Error CloneOps::too_long(const TransactionOp& op, const ObjectContent& source) const {
   std::uint64_t left = std::min(pages_left_, context_.ranges_at_once) + 1;
   auto at = source.pages.lower_bound(cloned_range(op).pages().from);
   for (; left > 1; --left) ++at;
@@ -251,7 +252,7 @@ Error CloneOps::too_long(const TransactionOp& op, const Content& source) const {
           "show as much each."};
 }
 
-Result<std::optional<std::set<std::uint32_t>>> CloneOps::pages_beside(Content& target,
+Result<std::optional<std::set<std::uint32_t>>> CloneOps::pages_beside(ObjectContent& target,
                                                                       const ShiftedRange& range) {
   const PageRange whole = range.whole_pages();
   std::set<std::uint32_t> beside;
@@ -266,8 +267,8 @@ Result<std::optional<std::set<std::uint32_t>>> CloneOps::pages_beside(Content& t
   return std::optional(std::move(beside));
 }
 
-Status CloneOps::compose_page(Content& copy, std::uint32_t index, Content& source, Content& target,
-                              const ShiftedRange& range) {
+Status CloneOps::compose_page(ObjectContent& copy, std::uint32_t index, ObjectContent& source,
+                              ObjectContent& target, const ShiftedRange& range) {
   HEXAD_TRY_ASSIGN(Page * ours, state_.page(copy, index));
   ExtentList now;
   const PageRange whole = range.whole_pages();
@@ -293,10 +294,10 @@ Status CloneOps::compose_page(Content& copy, std::uint32_t index, Content& sourc
 // The copy was made of what the metadata had, and the destination's body can be given up for it: so
 // all that the destination shows besides the range, and what has changed since, is put in place
 // here.
-Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot& to,
+Status CloneOps::clone_long_range(const TransactionOp& op, ObjectContent& source, Slot& to,
                                   const PreparedOp& prepared, std::size_t index) {
   const ShiftedRange range = cloned_range(op);
-  const std::shared_ptr<Content> target = to.current;
+  const std::shared_ptr<ObjectContent> target = to.current;
   HEXAD_TRY_ASSIGN(const auto beside, pages_beside(*target, range));
   if (!beside.has_value()) return too_long(op, source);
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
@@ -315,7 +316,7 @@ Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot
   }
   if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
   pages_left_ -= differ.size();
-  auto copy = std::make_shared<Content>();
+  auto copy = std::make_shared<ObjectContent>();
   copy->record = target->record;
   copy->record.body = copied->to;
   copy->record.cuts.clear();
@@ -332,7 +333,7 @@ Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot
   return check_inline(op, *copy, source);
 }
 
-Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, Content& source) {
+Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, ObjectContent& source) {
   const std::uint64_t end = op.offset + op.length;
   const auto first = static_cast<std::uint32_t>(op.offset / kPageSpan);
   const auto behind = static_cast<std::uint32_t>(divide_up(end, kPageSpan));
@@ -349,7 +350,7 @@ Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, Content&
   return shown;
 }
 
-Status CloneOps::insert_cut(Content& content, const Extent& extent) {
+Status CloneOps::insert_cut(ObjectContent& content, const Extent& extent) {
   for (std::uint64_t at = extent.offset; at < extent.end();) {
     const std::uint64_t stop = std::min(extent.end(), round_down(at, kPageSpan) + kPageSpan);
     HEXAD_TRY_ASSIGN(Page * page, state_.page(content, static_cast<std::uint32_t>(at / kPageSpan)));
@@ -360,7 +361,8 @@ Status CloneOps::insert_cut(Content& content, const Extent& extent) {
   return {};
 }
 
-Status CloneOps::check_inline(const TransactionOp& op, Content& target, Content& source) {
+Status CloneOps::check_inline(const TransactionOp& op, ObjectContent& target,
+                              ObjectContent& source) {
   for (auto at = target.pages.lower_bound(static_cast<std::uint32_t>(op.to_offset / kPageSpan));
        at != target.pages.end() && at->first * kPageSpan < op.to_offset + op.length; ++at) {
     if (inline_bytes(at->second.now) <= kPageInlineLimit) continue;
@@ -381,7 +383,7 @@ Status CloneOps::check_inline(const TransactionOp& op, Content& target, Content&
   return {};
 }
 
-void CloneOps::note_inline(const Content& content, std::uint32_t index) {
+void CloneOps::note_inline(const ObjectContent& content, std::uint32_t index) {
   const auto page = content.pages.find(index);
   if (page == content.pages.end() || inline_bytes(page->second.before()) == 0) return;
   note_crowded(state_, content, index, plan_);

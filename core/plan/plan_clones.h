@@ -23,7 +23,7 @@ class CloneOps {
   // All outlive it.
   // `adopted`: contents that take over a body that no object had.
   CloneOps(const PlanContext& context, PlanState& state, Plan& plan,
-           std::vector<std::shared_ptr<Content>>& adopted)
+           std::vector<std::shared_ptr<ObjectContent>>& adopted)
       : context_(context), state_(state), plan_(plan), adopted_(adopted) {}
 
   // Where pages have to be copied first, that is noted in the plan, and nothing else has happened:
@@ -38,41 +38,41 @@ class CloneOps {
 
  private:
   // Whether it can be shown page by page.
-  Result<bool> is_few(Content& source);
+  Result<bool> is_few(ObjectContent& source);
   // Whether there are no more pages than `limit`, and than the transaction may still show.
-  Result<bool> load_for_clone(Content& source, const PageRange& range, std::uint64_t limit);
-  std::shared_ptr<Content> page_by_page(Content& source);
+  Result<bool> load_for_clone(ObjectContent& source, const PageRange& range, std::uint64_t limit);
+  std::shared_ptr<ObjectContent> page_by_page(ObjectContent& source);
   // Null: pages have to be copied first.
-  Result<std::shared_ptr<Content>> with_copy(const TransactionOp& op, Content& source,
-                                             const PreparedOp& prepared);
+  Result<std::shared_ptr<ObjectContent>> with_copy(const TransactionOp& op, ObjectContent& source,
+                                                   const PreparedOp& prepared);
   // The source's own omap becomes a layer, which is changed no more.
-  Status freeze_omap(const TransactionOp& op, Content& source);
+  Status freeze_omap(const TransactionOp& op, ObjectContent& source);
   // The layers that the metadata has can be merged; those that this transaction makes cannot.
   Status note_layered(const TransactionOp& op, const ObjectRecord& record);
-  Error too_long(const TransactionOp& op, const Content& source) const;
+  Error too_long(const TransactionOp& op, const ObjectContent& source) const;
   // A range that cannot be shown page by page: pages that were copied before, with what else the
   // destination shows.
-  Status clone_long_range(const TransactionOp& op, Content& source, Slot& to,
+  Status clone_long_range(const TransactionOp& op, ObjectContent& source, Slot& to,
                           const PreparedOp& prepared, std::size_t index);
   // Of the destination, those that show something besides the range. Nothing: there are too many.
-  Result<std::optional<std::set<std::uint32_t>>> pages_beside(Content& target,
+  Result<std::optional<std::set<std::uint32_t>>> pages_beside(ObjectContent& target,
                                                               const ShiftedRange& range);
   // A page of the destination as it is in the end.
-  Status compose_page(Content& copy, std::uint32_t index, Content& source, Content& target,
-                      const ShiftedRange& range);
+  Status compose_page(ObjectContent& copy, std::uint32_t index, ObjectContent& source,
+                      ObjectContent& target, const ShiftedRange& range);
   // What the source shows in the op's range, with share ids.
-  Result<ExtentList> extents_for_clone(const TransactionOp& op, Content& source);
+  Result<ExtentList> extents_for_clone(const TransactionOp& op, ObjectContent& source);
   // Into a hole, cut where the pages of this object begin.
-  Status insert_cut(Content& content, const Extent& extent);
+  Status insert_cut(ObjectContent& content, const Extent& extent);
   // More inline bytes in a page than it may have: pages that were there before can be written anew,
   // in one piece and not inline, that of the target and those that they come from.
-  Status check_inline(const TransactionOp& op, Content& target, Content& source);
-  void note_inline(const Content& content, std::uint32_t index);
+  Status check_inline(const TransactionOp& op, ObjectContent& target, ObjectContent& source);
+  void note_inline(const ObjectContent& content, std::uint32_t index);
 
   const PlanContext& context_;
   PlanState& state_;
   Plan& plan_;
-  std::vector<std::shared_ptr<Content>>& adopted_;
+  std::vector<std::shared_ptr<ObjectContent>>& adopted_;
   std::uint64_t pages_left_ = kMaxClonedPages;
 };
 

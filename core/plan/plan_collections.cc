@@ -62,8 +62,9 @@ Status CollectionOps::remove(const TransactionOp& op) {
           "POOL BUCKET --recursive)."};
     }
     any_left = true;
-    plan_.record.images.push_back({doomed_key(range.space, range.from), encode_doomed(range.end)});
-    plan_.doomed.names.push_back(std::move(range));
+    plan_.record.images.push_back(
+        {deletion_key(range.space, range.from), encode_deletion(range.end)});
+    plan_.deletions.names.push_back(std::move(range));
   }
   if (any_left) plan_.removed_whole.push_back(id);
   slot->current.reset();

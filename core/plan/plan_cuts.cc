@@ -11,7 +11,7 @@ namespace hexad::core {
 Status check_cuts(PlanState& state, Plan& plan) {
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current == nullptr || slot.current->record.cuts.empty()) continue;
-    Content& content = *slot.current;
+    ObjectContent& content = *slot.current;
     PageCuts& cuts = content.record.cuts;
     for (const auto& [index, page] : content.pages) {
       if (!page.now.empty()) remove_cut(cuts, index);  // O1, O3
@@ -29,13 +29,13 @@ Status check_cuts(PlanState& state, Plan& plan) {
   return {};
 }
 
-void emit_cuts(const Content& content, Plan& plan) {
+void emit_cuts(const ObjectContent& content, Plan& plan) {
   const PageCuts& cuts = content.record.cuts;
   if (content.stored_cuts == cuts) return;
   std::optional<std::string> marks;
   if (!cuts.empty()) marks = encode_cuts(cuts);
   plan.record.images.push_back({cut_key(content.stored_body), std::move(marks)});
-  if (!cuts.empty()) plan.doomed.cuts.push_back(content.stored_body);
+  if (!cuts.empty()) plan.deletions.cuts.push_back(content.stored_body);
 }
 
 }  // namespace hexad::core

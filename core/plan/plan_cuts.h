@@ -14,6 +14,6 @@ namespace hexad::core {
 Status check_cuts(PlanState& state, Plan& plan);
 
 // The marks that the metadata gets in place of those that it has, and a word to the background.
-void emit_cuts(const Content& content, Plan& plan);
+void emit_cuts(const ObjectContent& content, Plan& plan);
 
 }  // namespace hexad::core

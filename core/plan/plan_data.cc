@@ -14,7 +14,8 @@ namespace {
 // Of pages that nobody has looked at, those of the range: only such as hold something matter, and a
 // range may span millions of empty ones. When more than a few hold something, the whole ones of the
 // range are cut off, and the caller finds only those that lie at its ends.
-Status load_or_cut(PlanState& state, Content& content, std::uint64_t offset, std::uint64_t end) {
+Status load_or_cut(PlanState& state, ObjectContent& content, std::uint64_t offset,
+                   std::uint64_t end) {
   const PageRange touched{static_cast<std::uint32_t>(offset / kPageSpan),
                           static_cast<std::uint32_t>(divide_up(end, kPageSpan))};
   const PageRange whole{static_cast<std::uint32_t>(divide_up(offset, kPageSpan)),
@@ -42,16 +43,16 @@ Extent extent_of(const PayloadPiece& piece) {
 
 }  // namespace
 
-Result<Content*> emptied(PlanState& state, const TransactionOp& op) {
+Result<ObjectContent*> emptied(PlanState& state, const TransactionOp& op) {
   HEXAD_TRY_ASSIGN(Slot * slot, state.object(op.collection, op.name));
-  Content* content = PlanState::writable(*slot);
+  ObjectContent* content = PlanState::writable(*slot);
   const std::uint64_t pages = divide_up(content->record.size, kPageSpan);
   const bool any_cut = !content->record.cuts.empty() || !content->stored_cuts.empty();
   if (content->stored_body == 0 || (!any_cut && pages <= state.drops_left())) {
     HEXAD_TRY(drop_data(state, *content, 0));
     return content;
   }
-  auto fresh = std::make_shared<Content>();
+  auto fresh = std::make_shared<ObjectContent>();
   fresh->record = content->record;
   fresh->record.body = 0;
   fresh->record.cuts.clear();
@@ -61,7 +62,7 @@ Result<Content*> emptied(PlanState& state, const TransactionOp& op) {
   return slot->current.get();
 }
 
-Status place(PlanState& state, Content& content, const PreparedOp& prepared) {
+Status place(PlanState& state, ObjectContent& content, const PreparedOp& prepared) {
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
@@ -71,7 +72,7 @@ Status place(PlanState& state, Content& content, const PreparedOp& prepared) {
   return {};
 }
 
-Status place_over(PlanState& state, Content& content, const PreparedOp& prepared) {
+Status place_over(PlanState& state, ObjectContent& content, const PreparedOp& prepared) {
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
@@ -81,11 +82,12 @@ Status place_over(PlanState& state, Content& content, const PreparedOp& prepared
   return {};
 }
 
-Status drop_data(PlanState& state, Content& content, std::uint64_t from) {
+Status drop_data(PlanState& state, ObjectContent& content, std::uint64_t from) {
   return punch_range(state, content, from, kEndOfPages * kPageSpan - from);
 }
 
-Status punch_range(PlanState& state, Content& content, std::uint64_t offset, std::uint64_t length) {
+Status punch_range(PlanState& state, ObjectContent& content, std::uint64_t offset,
+                   std::uint64_t length) {
   const std::uint64_t end = offset + length;
   HEXAD_TRY(load_or_cut(state, content, offset, end));
   const auto first = static_cast<std::uint32_t>(offset / kPageSpan);

@@ -5,11 +5,11 @@ namespace hexad::core {
 namespace {
 
 // What guards are about; null: there is no such object, or no such collection.
-Result<const Content*> content_before(const TransactionOp& op, PlanState& state) {
+Result<const ObjectContent*> content_before(const TransactionOp& op, PlanState& state) {
   HEXAD_TRY_ASSIGN(const CollectionSlot* collection, state.collection(op.collection));
-  if (!collection->current.has_value()) return static_cast<const Content*>(nullptr);
+  if (!collection->current.has_value()) return static_cast<const ObjectContent*>(nullptr);
   HEXAD_TRY_ASSIGN(const Slot* slot, state.object(op.collection, op.name));
-  return static_cast<const Content*>(slot->current.get());
+  return static_cast<const ObjectContent*>(slot->current.get());
 }
 
 std::string quoted(std::string_view bytes) { return "\"" + printable(bytes, 64) + "\""; }
@@ -42,7 +42,7 @@ std::string bytes_problem(const TransactionOp& op, const ComparedBytes& compared
 
 // The same for an entry of the omap; null: there is none.
 std::string omap_problem(const TransactionOp& op, const ComparedBytes& compared,
-                         const Content* entry) {
+                         const ObjectContent* entry) {
   const std::string key = quoted(op.other);
   if (op.kind == OpKind::kExpectOmapAbsent) {
     return entry == nullptr ? "" : " was expected not to have omap key " + key + " and has it";
@@ -73,10 +73,10 @@ bool is_about_omap(const TransactionOp& op) {
 }
 
 // Null: there is none.
-Result<const Content*> omap_entry(const TransactionOp& op, const Content& object,
-                                  PlanState& state) {
+Result<const ObjectContent*> omap_entry(const TransactionOp& op, const ObjectContent& object,
+                                        PlanState& state) {
   HEXAD_TRY_ASSIGN(const Slot* slot, state.find_entry(object.record, op.other));
-  return slot == nullptr ? nullptr : static_cast<const Content*>(slot->current.get());
+  return slot == nullptr ? nullptr : static_cast<const ObjectContent*>(slot->current.get());
 }
 
 // Of a guard on an object that is there.
@@ -106,12 +106,12 @@ Status check_guards(const Transaction& transaction, const PreparedOps& prepared,
   for (std::size_t i = 0; i < transaction.ops().size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
     if (!is_guard(op.kind)) continue;
-    HEXAD_TRY_ASSIGN(const Content* found, content_before(op, state));
+    HEXAD_TRY_ASSIGN(const ObjectContent* found, content_before(op, state));
     std::string problem;
     if (found == nullptr) {
       if (op.kind != OpKind::kExpectAbsent) problem = " was expected to exist and does not";
     } else {
-      const Content* entry = nullptr;
+      const ObjectContent* entry = nullptr;
       if (is_about_omap(op)) {
         HEXAD_TRY_ASSIGN(entry, omap_entry(op, *found, state));
       }

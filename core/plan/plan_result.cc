@@ -18,12 +18,13 @@ BlobId stripe_id(const StripeProof& stripe) {
 
 // The background takes the content's pages back. Whatever else the plan says about the body's
 // writer key holds no more.
-void doom_pages(const Content& content, const RecordShape& shape, BlobOwners& owners, Plan& plan) {
+void schedule_deletion(const ObjectContent& content, const RecordShape& shape, BlobOwners& owners,
+                       Plan& plan) {
   const std::string marker = writer_key(content.stored_body);
   std::vector<PostImage>& images = plan.record.images;
   std::erase_if(images, [&](const PostImage& image) { return image.key == marker; });
   images.push_back({marker, std::string()});
-  plan.doomed.bodies.push_back(content.stored_body);
+  plan.deletions.bodies.push_back(content.stored_body);
   // Its pages own what they show until they go: they have to say what is shared by now.
   for (const auto& [index, at] : content.pages) {
     if (!at.newly_shared) continue;
@@ -35,14 +36,15 @@ void doom_pages(const Content& content, const RecordShape& shape, BlobOwners& ow
 
 // Gives up an object that was there before the transaction. `pages_left`: that may still be freed
 // by the transaction itself.
-Status release_object(PlanState& state, Content& content, const RecordShape& shape,
+Status release_object(PlanState& state, ObjectContent& content, const RecordShape& shape,
                       std::uint64_t& pages_left, Plan& plan) {
   const std::uint64_t pages = divide_up(content.record.size, kPageSpan);
   // What is cut off does not lie within the size.
   const bool any_cut = !content.record.cuts.empty() || !content.stored_cuts.empty();
-  const bool doomed = any_cut || content.record.size > kDoomedSize || pages > pages_left;
-  if (content.stored_body != 0 && doomed) {
-    doom_pages(content, shape, state.owners(), plan);
+  const bool deferred =
+      any_cut || content.record.size > kDeferredDeletionSize || pages > pages_left;
+  if (content.stored_body != 0 && deferred) {
+    schedule_deletion(content, shape, state.owners(), plan);
     return {};
   }
   if (content.stored_body != 0) pages_left -= pages;
@@ -52,7 +54,8 @@ Status release_object(PlanState& state, Content& content, const RecordShape& sha
 }
 
 // Omaps that no object has any more, neither its own nor a layer: those that were there before are
-// doomed, with all entries. What this transaction has done to entries of them does not count.
+// scheduled for deletion, with all entries. What this transaction has done to entries of them does
+// not count.
 Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
   std::set<OmapId> kept;  // of objects that have any
   LayerOwners owners;
@@ -73,16 +76,16 @@ Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
     const OmapId before = slot.original_omap;
     if (before == 0 || kept.count(before) > 0) continue;
     plan.record.images.push_back({writer_key(before), std::string()});
-    plan.doomed.bodies.push_back(before);
+    plan.deletions.bodies.push_back(before);
   }
   HEXAD_TRY_ASSIGN(const std::vector<OmapId> gone, owners.finish(source, plan.record));
-  plan.doomed.bodies.insert(plan.doomed.bodies.end(), gone.begin(), gone.end());
+  plan.deletions.bodies.insert(plan.deletions.bodies.end(), gone.begin(), gone.end());
   return {};
 }
 
 // The list of page 0 would take a forward key, which is as long as the object's, for each of many
 // blobs. Under the key of a page they are short, and none changes when the object is renamed again.
-bool has_many_forwards(const std::string& key, const Content& content) {
+bool has_many_forwards(const std::string& key, const ObjectContent& content) {
   constexpr std::size_t kMany = 8;
   const auto first = content.pages.find(0);
   if (content.stored_body != 0 || first == content.pages.end()) return false;
@@ -97,7 +100,7 @@ bool has_many_forwards(const std::string& key, const Content& content) {
   return static_cast<std::size_t>(many) > kMany;
 }
 
-void emit_object(const std::string& key, Content& content, const PlanContext& context,
+void emit_object(const std::string& key, ObjectContent& content, const PlanContext& context,
                  BlobOwners& owners, Plan& plan) {
   ObjectRecord& record = content.record;
   if (content.changed && !context.keep_versions) {
@@ -154,7 +157,7 @@ std::vector<BlobId> new_stripes(const PreparedOps& prepared, const Plan& plan) {
   std::vector<BlobId> stripes = plan.published_stripes;
   for (const PreparedOp& op : prepared) {
     for (const PayloadPiece& piece : op.pieces) {
-      if (piece.bytes.empty() && !piece.prepared.is_young()) {
+      if (piece.bytes.empty() && !piece.prepared.is_unplaced()) {
         stripes.push_back(piece.prepared.blob.id());
       }
     }
@@ -226,7 +229,7 @@ std::optional<std::string> collection_before(const PlanState& state, std::string
   return std::nullopt;
 }
 
-void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
+void note_crowded(PlanState& state, const ObjectContent& content, std::uint32_t index, Plan& plan) {
   for (const auto& [key, slot] : state.objects()) {
     if (slot.original.get() != &content) continue;
     const std::optional<std::string> collection = collection_before(state, key);
@@ -257,7 +260,7 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
   return {};
 }
 
-void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
+void release_pages(ObjectContent& content, BlobOwners& owners, LogRecord& record) {
   for (auto& [index, at] : content.pages) {
     owners.give_up(content.stored_list(index), at.before(), record);
     if (content.stored_body != 0 && !at.before().empty()) {
@@ -268,8 +271,8 @@ void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
 }
 
 Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
-                   const PlanContext& context, const std::vector<std::shared_ptr<Content>>& adopted,
-                   Plan& plan) {
+                   const PlanContext& context,
+                   const std::vector<std::shared_ptr<ObjectContent>>& adopted, Plan& plan) {
   for (const auto& [name, slot] : state.collections()) {
     if (slot.original == slot.current) continue;
     std::optional<std::string> value;
@@ -278,19 +281,19 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   }
 
   HEXAD_TRY(release_omaps(state, source, plan));
-  std::vector<const Content*> contents;
+  std::vector<const ObjectContent*> contents;
   contents.reserve(state.objects().size());
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current != nullptr) contents.push_back(slot.current.get());
   }
   std::sort(contents.begin(), contents.end());
-  const auto is_kept = [&](const std::shared_ptr<Content>& content) {
+  const auto is_kept = [&](const std::shared_ptr<ObjectContent>& content) {
     return std::binary_search(contents.begin(), contents.end(), content.get());
   };
   // The pages of a published writer stand in the metadata, under no object's key. Those of an
   // object that was there before are released with it.
-  for (const std::shared_ptr<Content>& content : adopted) {
-    if (!is_kept(content)) doom_pages(*content, context.shape, state.owners(), plan);
+  for (const std::shared_ptr<ObjectContent>& content : adopted) {
+    if (!is_kept(content)) schedule_deletion(*content, context.shape, state.owners(), plan);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {

@@ -12,10 +12,11 @@
 
 namespace hexad::core {
 
-// Larger removed objects are doomed: one image hands their pages to the background, which frees
-// them in records of bounded size. Below, the removing transaction frees them itself.
-inline constexpr std::uint64_t kDoomedSize = 64 * kPageSpan;  // bytes
-// Of all objects that a transaction removes; those that are left over are doomed, too.
+// The deletion of larger removed objects is deferred: one image hands their pages to the
+// background, which frees them in records of bounded size. Below, the removing transaction frees
+// them itself.
+inline constexpr std::uint64_t kDeferredDeletionSize = 64 * kPageSpan;  // bytes
+// Of all objects that a transaction removes; those that are left over wait for it, too.
 inline constexpr std::uint64_t kMaxReleasedPages = 1024;
 
 // The name of the collection that the object under the key was in before the transaction; nothing:
@@ -24,19 +25,19 @@ std::optional<std::string> collection_before(const PlanState& state, std::string
 
 // In the plan: this page of the object, if that was there before the transaction, is to be written
 // anew.
-void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan);
+void note_crowded(PlanState& state, const ObjectContent& content, std::uint32_t index, Plan& plan);
 
 // Pages that the transaction cuts into too many pieces: noted in the plan when writing them anew
 // helps. Errors: kTooBig (it alone cuts a page into more pieces than a page may have).
 Status check_pages(PlanState& state, const PlanContext& context, Plan& plan);
 
 // All stored pages of the content go: what only they own is freed, their keys are deleted.
-void release_pages(Content& content, BlobOwners& owners, LogRecord& record);
+void release_pages(ObjectContent& content, BlobOwners& owners, LogRecord& record);
 
 // Post-images, frees and references, from the state after the last op. `adopted`: contents that
 // took over the body of a writer. Errors: those of reading pages.
 Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
-                   const PlanContext& context, const std::vector<std::shared_ptr<Content>>& adopted,
-                   Plan& plan);
+                   const PlanContext& context,
+                   const std::vector<std::shared_ptr<ObjectContent>>& adopted, Plan& plan);
 
 }  // namespace hexad::core

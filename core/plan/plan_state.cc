@@ -10,7 +10,7 @@ std::string object_text(const TransactionOp& op) {
   return "object " + printable(op.collection) + "/" + printable(op.name);
 }
 
-// Young blobs whose place is known name it from here on: a record that is written after a
+// Unplaced blobs whose place is known name it from here on: a record that is written after a
 // checkpoint must not name a transaction from before it.
 ExtentList PlanState::resolved(ExtentList extents) const {
   if (context_.log_blobs == nullptr) return extents;
@@ -50,7 +50,7 @@ Status PlanState::load(Slot& slot, std::string_view key, std::string_view value)
     return {};
   }
   HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, context_.shape));
-  auto content = std::make_shared<Content>();
+  auto content = std::make_shared<ObjectContent>();
   content->stored_body = record.body;
   content->stored_key = key;
   if (record.body == 0) {
@@ -298,14 +298,14 @@ Result<Slot*> PlanState::existing_object(const TransactionOp& op) {
   return slot;
 }
 
-Result<Content*> PlanState::writable(const TransactionOp& op) {
+Result<ObjectContent*> PlanState::writable(const TransactionOp& op) {
   HEXAD_TRY_ASSIGN(Slot * slot, object(op.collection, op.name));
   return writable(*slot);
 }
 
-Content* PlanState::writable(Slot& slot) {
+ObjectContent* PlanState::writable(Slot& slot) {
   if (slot.current == nullptr) {
-    slot.current = std::make_shared<Content>();
+    slot.current = std::make_shared<ObjectContent>();
     slot.current->all_pages = true;
   }
   slot.current->changed = true;
@@ -326,7 +326,7 @@ Status PlanState::load_stored(Page& page, BodyId body, std::uint32_t index) {
   return {};
 }
 
-Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
+Result<Page*> PlanState::page(ObjectContent& content, std::uint32_t index) {
   const auto [it, fresh] = content.pages.try_emplace(index);
   const bool cut = is_cut(content.record.cuts, index);
   if (fresh && content.stored_body != 0 && (cut || !content.all_pages)) {
@@ -341,11 +341,11 @@ Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
   return &it->second;
 }
 
-Status PlanState::load_pages(Content& content, std::uint32_t from, std::uint32_t end) {
+Status PlanState::load_pages(ObjectContent& content, std::uint32_t from, std::uint32_t end) {
   return load_some_pages(content, {from, end}, kEndOfPages).status();
 }
 
-Result<bool> PlanState::load_some_pages(Content& content, const PageRange& range,
+Result<bool> PlanState::load_some_pages(ObjectContent& content, const PageRange& range,
                                         std::uint64_t limit) {
   if (content.all_pages) return true;
   std::uint64_t loaded = 0;
@@ -377,7 +377,7 @@ Result<bool> PlanState::load_some_pages(Content& content, const PageRange& range
   return all;
 }
 
-void PlanState::share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end) {
+void PlanState::share(ObjectContent& content, Page& page, std::uint64_t offset, std::uint64_t end) {
   std::map<BlobId, ShareId> fresh;
   for (const Extent& extent : page.now) {
     const bool shown = extent.end() > offset && extent.offset < end;

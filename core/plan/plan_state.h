@@ -38,7 +38,7 @@ struct Page {
 
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
 // object's pages have keys of their own (record.body != 0) others may exist in the metadata.
-struct Content {
+struct ObjectContent {
   ObjectRecord record;               // `extents` unused: page 0 stands in `pages`
   BodyId stored_body = 0;            // of the keys in the metadata; 0: page 0 was in the record
   std::string_view stored_key = {};  // of the record in the metadata; lives as long as the state
@@ -58,17 +58,17 @@ struct Content {
 
 // An object, or an entry of an omap.
 struct Slot {
-  CollectionId collection = 0;        // of an object: whose it is after the ops so far
-  OmapId omap = 0;                    // of an entry: which one's
-  std::string name;                   // or key
-  std::shared_ptr<Content> original;  // null: absent
-  std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
-  OmapId original_omap = 0;           // that the object had
+  CollectionId collection = 0;              // of an object: whose it is after the ops so far
+  OmapId omap = 0;                          // of an entry: which one's
+  std::string name;                         // or key
+  std::shared_ptr<ObjectContent> original;  // null: absent
+  std::uint64_t original_size = 0;  // bytes; `original` changes with `current` where it stays
+  OmapId original_omap = 0;         // that the object had
   std::vector<OmapId> original_layers = {};
   // Of an entry that is not there: layers below may have one, and it does not count.
   bool was_hidden = false;
   bool hidden = false;
-  std::shared_ptr<Content> current;
+  std::shared_ptr<ObjectContent> current;
 };
 
 struct CollectionSlot {
@@ -94,8 +94,8 @@ class PlanState {
   Result<Slot*> object(std::string_view collection_name, std::string_view name);
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
   // The content to change, made when the object is missing.
-  Result<Content*> writable(const TransactionOp& op);
-  static Content* writable(Slot& slot);
+  Result<ObjectContent*> writable(const TransactionOp& op);
+  static ObjectContent* writable(Slot& slot);
   // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
   // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
   // when ops have touched some.
@@ -131,17 +131,18 @@ class PlanState {
   };
   Result<KeysInRange> omap_range(const ObjectRecord& object, std::string_view first,
                                  std::string_view end, std::uint64_t limit);
-  Result<Page*> page(Content& content, std::uint32_t index);
+  Result<Page*> page(ObjectContent& content, std::uint32_t index);
   // Every page of the object from `from` up to `end`, for whoever removes or clones it.
-  Status load_pages(Content& content, std::uint32_t from = 0, std::uint32_t end = kEndOfPages);
+  Status load_pages(ObjectContent& content, std::uint32_t from = 0,
+                    std::uint32_t end = kEndOfPages);
   // The same, up to `limit` of them. Whether that was all.
-  Result<bool> load_some_pages(Content& content, const PageRange& range, std::uint64_t limit);
+  Result<bool> load_some_pages(ObjectContent& content, const PageRange& range, std::uint64_t limit);
   // Pages that an op may look at only to drop them, and that it has.
   std::uint64_t drops_left() const { return std::min(context_.drops_at_once, drops_left_); }
   void note_drops(std::uint64_t pages) { drops_left_ -= std::min(drops_left_, pages); }
   // Gives share ids to the blobs that the page shows in [offset, end), bytes of the object. What it
   // shows stays the same, and so does the object's version.
-  void share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end);
+  void share(ObjectContent& content, Page& page, std::uint64_t offset, std::uint64_t end);
 
   const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
     return collections_;

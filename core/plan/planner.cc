@@ -149,7 +149,7 @@ class Planner {
   }
 
   Status put(const TransactionOp& op, const PreparedOp& prepared) {
-    HEXAD_TRY_ASSIGN(Content * content, emptied(state_, op));
+    HEXAD_TRY_ASSIGN(ObjectContent * content, emptied(state_, op));
     content->record.size = op.payload.size();
     if (op.hint != Hint::kNone) content->record.hint = static_cast<std::uint16_t>(op.hint);
     return place(state_, *content, prepared);
@@ -157,7 +157,7 @@ class Planner {
 
   Status write(const TransactionOp& op, const PreparedOp& prepared, std::size_t index,
                std::uint64_t offset) {
-    HEXAD_TRY_ASSIGN(Content * content, state_.writable(op));
+    HEXAD_TRY_ASSIGN(ObjectContent * content, state_.writable(op));
     if (op.payload.empty()) return {};
     if (prepared.base != offset) {
       plan_.redo.push_back(Redo{index, offset, Inlining::kOfSmall});
@@ -203,7 +203,7 @@ class Planner {
   }
 
   Status zero(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(Content * content, state_.writable(op));
+    HEXAD_TRY_ASSIGN(ObjectContent * content, state_.writable(op));
     if (op.length == 0) return {};
     HEXAD_TRY(punch_range(state_, *content, op.offset, op.length));
     content->record.size = std::max(content->record.size, op.offset + op.length);
@@ -213,7 +213,7 @@ class Planner {
   Status truncate(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
     if (slot->current == nullptr || slot->current->record.size == op.offset) return {};
-    Content* content = PlanState::writable(*slot);
+    ObjectContent* content = PlanState::writable(*slot);
     if (op.offset == 0) {
       HEXAD_TRY_ASSIGN(content, emptied(state_, op));
     } else if (op.offset < content->record.size) {
@@ -260,7 +260,8 @@ class Planner {
     return set_attributes(op, *slot->current, op.attributes);
   }
 
-  Status set_attributes(const TransactionOp& op, Content& content, const Attributes& attributes) {
+  Status set_attributes(const TransactionOp& op, ObjectContent& content,
+                        const Attributes& attributes) {
     if (!attributes.empty()) content.changed = true;
     for (const auto& [name, value] : attributes) content.record.attributes[name] = value;
     std::uint64_t bytes = 0;
@@ -307,7 +308,7 @@ class Planner {
     if (record.omap == 0) record.omap = context_.new_body();
     HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(record.omap, key));
     entry->hidden = false;
-    entry->current = std::make_shared<Content>();
+    entry->current = std::make_shared<ObjectContent>();
     entry->current->all_pages = true;
     entry->current->changed = true;
     entry->current->record.size = op.payload.size();
@@ -315,7 +316,7 @@ class Planner {
   }
 
   // What is not there is tolerated.
-  Status omap_take_away(Content& object, std::string_view key) {
+  Status omap_take_away(ObjectContent& object, std::string_view key) {
     HEXAD_TRY_ASSIGN(const Slot* entry, state_.find_entry(object.record, key));
     if (entry == nullptr) return {};
     object.changed = true;
@@ -367,7 +368,7 @@ class Planner {
   Status publish(const TransactionOp& op) {
     StagedObject& staged = *op.staged;
     HEXAD_TRY(staged.problem);
-    HEXAD_TRY_ASSIGN(Content * content, emptied(state_, op));
+    HEXAD_TRY_ASSIGN(ObjectContent * content, emptied(state_, op));
     HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
     content->record.size = staged.size;
     if (staged.hint.has_value()) {
@@ -389,10 +390,11 @@ class Planner {
       adopted_.push_back(slot->current);
     }
     for (const StripeProof& stripe : staged.stripes) plan_.record.allocated.push_back(stripe);
-    for (const PayloadPiece& piece : staged.young.pieces) {
-      if (!piece.prepared.is_young()) plan_.published_stripes.push_back(piece.prepared.blob.id());
+    for (const PayloadPiece& piece : staged.unplaced.pieces) {
+      if (!piece.prepared.is_unplaced())
+        plan_.published_stripes.push_back(piece.prepared.blob.id());
     }
-    return place(state_, *content, staged.young);
+    return place(state_, *content, staged.unplaced);
   }
 
   const Transaction& transaction_;
@@ -400,8 +402,8 @@ class Planner {
   const PlanContext& context_;
   PlanSource& source_;
   PlanState state_;
-  std::vector<std::shared_ptr<Content>> adopted_;  // that took over the body of a writer
-  std::uint64_t range_removals_ = 0;               // objects and keys
+  std::vector<std::shared_ptr<ObjectContent>> adopted_;  // that took over the body of a writer
+  std::uint64_t range_removals_ = 0;                     // objects and keys
   Plan plan_;
   CollectionOps collections_;
   CloneOps clones_;

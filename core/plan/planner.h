@@ -37,12 +37,12 @@ class PlanSource {
   // does better.
   virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
   // What the newest value of the page's key decodes to, and that value, where they are known; null:
-  // read it. Young blobs in the list may get their places, by the one who asks.
+  // read it. Unplaced blobs in the list may get their places, by the one who asks.
   virtual std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page);
 };
 
 // Pages that the ops of one transaction delete one by one; what goes beyond that is cut off
-// (core/record/page_cuts.h), or doomed with its body.
+// (core/record/page_cuts.h), or scheduled for deletion with its body.
 inline constexpr std::uint64_t kMaxDroppedPages = 1024;
 // The most of them in one op.
 inline constexpr std::uint64_t kMaxDroppedAtOnce = 64;
@@ -67,7 +67,7 @@ struct PlanContext {
   std::uint64_t clones_at_once = kFewClonedPages;
   // The same for a range of one.
   std::uint64_t ranges_at_once = kMaxClonedPages;
-  // Where young blobs have gone; null: nobody knows any.
+  // Where unplaced blobs have gone; null: nobody knows any.
   const LogBlobs* log_blobs = nullptr;
 };
 
@@ -85,14 +85,14 @@ struct LayeredObject {
   std::string name;
 };
 
-// The object that a young blob belongs to.
+// The object that an unplaced blob belongs to.
 struct BlobOwner {
   std::string key;
   std::uint64_t offset = 0;  // of the blob's first byte in the object
 };
 
 // What no name leads to any more, and the background takes back when the transaction is durable.
-struct Doomed {
+struct ScheduledDeletions {
   std::vector<BodyId> bodies;     // their pages
   std::vector<NameRange> names;   // the objects of removed collections
   std::vector<BodyId> cuts = {};  // bodies of objects: the pages that are cut off
@@ -128,12 +128,13 @@ struct Plan {
   std::vector<BodyId> cut;
   // Of the transaction's own blobs those that extents point to when it is over. A prepared blob
   // that is not among them was replaced by a later op: it is neither written nor recorded.
-  std::vector<std::optional<BlobOwner>> owners;  // of young ones, by index; nothing: not among them
-  std::vector<BlobId> stripes;                   // of the others, sorted
+  std::vector<std::optional<BlobOwner>>
+      owners;                   // of unplaced ones, by index; nothing: not among them
+  std::vector<BlobId> stripes;  // of the others, sorted
   // What published writers bring that has no place before the transaction has one, in stripes of
   // its own: small objects that were cut since there was no room for them in one piece.
   std::vector<BlobId> published_stripes;
-  Doomed doomed;
+  ScheduledDeletions deletions;
   // Of all images of pages that are there afterwards.
   std::vector<DecodedPage> pages;
   // Of lists that were there before, those that hide something of their blobs afterwards.
@@ -145,7 +146,7 @@ struct Plan {
   bool refers_to(const BlobId& blob) const;
 };
 
-// `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (young
+// `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (unplaced
 // ones the transaction's LSN and an index). Errors: those of core/api/transaction.h.
 Result<Plan> plan_transaction(const Transaction& transaction, const PreparedOps& prepared,
                               const PlanContext& context, PlanSource& source);

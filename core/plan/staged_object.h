@@ -44,11 +44,11 @@ struct StagedObject {
   // The stripes of `pages`: in flight in the allocator, durable on the devices.
   std::vector<StripeProof> stripes;
   // Instead of all that: a small object, which shares a stripe with others.
-  PreparedOp young;
-  // What `young` was made of, as often as it has to be cut shorter.
-  SharedBytes young_bytes;
-  Hint young_hint = Hint::kNone;  // what holds for the bytes
-  compression::Policy young_policy;
+  PreparedOp unplaced;
+  // What `unplaced` was made of, as often as it has to be cut shorter.
+  SharedBytes unplaced_bytes;
+  Hint unplaced_hint = Hint::kNone;  // what holds for the bytes
+  compression::Policy unplaced_policy;
   bool published = false;  // a commit has taken the stripes and the body over
   Status problem;          // the writer failed; publishing it fails with this
 };

@@ -18,12 +18,12 @@ Result<ObjectStat> StoreReader::stat_of(MetaView& view, const ObjectRecord& reco
   }
   bool has_inline = false;
   bool has_packed = false;
-  bool has_young = false;
+  bool has_unplaced = false;
   const auto add = [&](const ExtentList& stored) {
     // Most have been resolved already, and are not copied.
-    const bool young = any_young(stored);
-    const ExtentList found = young ? log_blobs_.resolve(stored) : ExtentList();
-    const ExtentList& extents = young ? found : stored;
+    const bool unplaced = any_unplaced(stored);
+    const ExtentList found = unplaced ? log_blobs_.resolve(stored) : ExtentList();
+    const ExtentList& extents = unplaced ? found : stored;
     stat.stored += stored_bytes(extents);
     stat.extents += extents.size();
     for (const Extent& extent : extents) {
@@ -32,7 +32,7 @@ Result<ObjectStat> StoreReader::stat_of(MetaView& view, const ObjectRecord& reco
       else if (extent.blob.placement == Placement::kPacked)
         has_packed = true;
       else if (extent.blob.placement == Placement::kLog)
-        has_young = true;
+        has_unplaced = true;
     }
   };
   HEXAD_TRY(visit_extents(view, record, {0, kEndOfPages}, shape_.record, add));
@@ -40,7 +40,7 @@ Result<ObjectStat> StoreReader::stat_of(MetaView& view, const ObjectRecord& reco
                    : stat.extents > 1 ? "list"
                    : has_inline       ? "inline"
                    : has_packed       ? "pack"
-                   : has_young        ? "log"
+                   : has_unplaced     ? "log"
                                       : "stripe";
   return stat;
 }

@@ -169,7 +169,7 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_page(MetaView& vie
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, shape_.record));
     record->page = log_blobs_.resolve(std::move(extents));
     // The cache keeps only pages that stay where they are.
-    newest = newest && !any_young(record->page);
+    newest = newest && !any_unplaced(record->page);
   }
   if (newest) {
     cache_.insert_page(found.ticket, body, page, record);

@@ -18,7 +18,7 @@ constexpr std::uint8_t kAfterGap = 0x04;      // does not begin where the previo
 constexpr std::uint8_t kPart = 0x08;          // shows a part of its blob, not all of it
 constexpr std::uint8_t kIsPacked = 0x10;      // the blob is packed
 constexpr std::uint8_t kIsCompressed = 0x20;  // the blob has frames
-constexpr std::uint8_t kIsYoung = 0x40;       // the blob is in the log
+constexpr std::uint8_t kIsUnplaced = 0x40;    // the blob is in the log
 constexpr std::uint8_t kIsShared = 0x80;      // the blob has a share id
 
 constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
@@ -86,7 +86,7 @@ const char* blob_problem(const Blob& blob, const RecordShape& shape) {
   } else if (blob.placement == Placement::kLog) {
     if (blob.log.lsn == 0 || blob.where != alloc::Extent{} || blob.cell_bytes != 0 ||
         blob.cell != 0 || blob.cell_offset != 0) {
-      return "its young blob names no transaction, or a stripe";  // EB1
+      return "its unplaced blob names no transaction, or a stripe";  // EB1
     }
   } else {
     return "its blob's placement is unknown";
@@ -138,7 +138,7 @@ void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
 // May leave the decoder failed; blob_problem() is for the caller to ask.
 // `blob`: as it is made.
 Status decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape, Blob& blob) {
-  if ((head & kIsYoung) != 0) {
+  if ((head & kIsUnplaced) != 0) {
     if ((head & kIsPacked) != 0) in.fail();
     blob.placement = Placement::kLog;
     blob.log.lsn = in.varint();
@@ -272,7 +272,7 @@ void encode_extent(Encoder& out, const Extent& extent, std::uint64_t gap,
     const bool forwarded = blob.forward != Forward::kNone;
     head |= static_cast<std::uint8_t>(forwarded ? Source::kForwarded : Source::kNewBlob);
     if (blob.placement == Placement::kPacked) head |= kIsPacked;
-    if (blob.placement == Placement::kLog) head |= kIsYoung;
+    if (blob.placement == Placement::kLog) head |= kIsUnplaced;
     if (blob.is_compressed()) head |= kIsCompressed;
     if (blob.share != 0) head |= kIsShared;
   } else {
@@ -329,7 +329,7 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       extent.blob_offset = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
       extent.length = in.varint_up_to(kPageSpan);
     }
-    constexpr std::uint8_t kOfBlobs = kIsPacked | kIsCompressed | kIsYoung | kIsShared;
+    constexpr std::uint8_t kOfBlobs = kIsPacked | kIsCompressed | kIsUnplaced | kIsShared;
     const bool is_new = source == Source::kNewBlob || source == Source::kForwarded;
     if (!is_new && (head & kOfBlobs) != 0) {
       in.fail();
@@ -344,8 +344,8 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       case Source::kNewBlob: {
         HEXAD_TRY(decode_blob(in, head, shape, extent.blob));
         if (source == Source::kForwarded) {
-          const bool young = extent.blob.placement == Placement::kLog;
-          extent.blob.forward = young ? Forward::kDue : Forward::kWritten;
+          const bool unplaced = extent.blob.placement == Placement::kLog;
+          extent.blob.forward = unplaced ? Forward::kDue : Forward::kWritten;
         }
         if (count == 1) break;  // which needs no number, and is most of what small objects have
         // The same blob again would have been written as an earlier one.

@@ -10,14 +10,15 @@
 //   E6  there are at most kMaxPageExtents
 // and for every blob:
 //   EB1 a private stripe has units, none of them the header's, and ends below 2^32; a packed blob
-//       names a stripe behind the header; a young one names an LSN, and no stripe
+//       names a stripe behind the header; an unplaced one names an LSN, and no stripe
 //   EB2 0 < stored <= raw <= kPageSpan
 //   EB3 private: cell_bytes is a positive multiple of 512; the k cells hold `stored` bytes and are
 //       not a physical block longer than that needs. Packed: at a multiple of 8 in a data cell
 //       that is not longer than kMaxCellBytes
 //   EB4 frames, where there are any, add up to raw and stored; without them raw == stored
 //   EB5 there are as many sums as RecordShape says, each of the width of the checksum
-//   EB6 a private blob is not forwarded; a packed one that is has its key, a young one has none yet
+//   EB6 a private blob is not forwarded; a packed one that is has its key, an unplaced one has none
+//       yet
 #pragma once
 
 #include <cstddef>

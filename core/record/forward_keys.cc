@@ -28,11 +28,11 @@ void ForwardKeys::change(const ListName& was, const ExtentList& before, const Li
   if (!any_forwarded(before) && !any_forwarded(now)) return;
   const bool same = was == is;
   std::set<StripeStart> stripes_before;
-  std::set<LogPlace> young_before;
+  std::set<LogPlace> unplaced_before;
   for (const Extent& extent : before) {
     if (!is_forwarded(extent)) continue;
     if (extent.blob.placement == Placement::kPacked) stripes_before.insert(start_of(extent.blob));
-    if (extent.blob.placement == Placement::kLog) young_before.insert(extent.blob.log);
+    if (extent.blob.placement == Placement::kLog) unplaced_before.insert(extent.blob.log);
   }
   std::map<StripeStart, bool> stripes;  // whether their keys are due
   for (Extent& extent : now) {
@@ -42,8 +42,8 @@ void ForwardKeys::change(const ListName& was, const ExtentList& before, const Li
       stripes[start_of(blob)] |= blob.forward == Forward::kDue;
       blob.forward = Forward::kWritten;
     } else if (blob.placement == Placement::kLog) {
-      if (same && young_before.contains(blob.log)) continue;
-      add(written_, young_forward_key(blob.log.lsn, blob.log.index, is.text()));  // FW3
+      if (same && unplaced_before.contains(blob.log)) continue;
+      add(written_, unplaced_forward_key(blob.log.lsn, blob.log.index, is.text()));  // FW3
     }
   }
   for (const auto& [stripe, due] : stripes) {

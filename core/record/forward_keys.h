@@ -28,7 +28,7 @@ struct ListName {
 class ForwardKeys {
  public:
   // The list under `was` showed `before`; what became of it is under `is` and shows `now`, whose
-  // marks say which blobs are forwarded (FW1). Either may be empty. Young blobs in `before` have
+  // marks say which blobs are forwarded (FW1). Either may be empty. Unplaced blobs in `before` have
   // their places where these are known, and with them those in `now`: what was due of those is
   // written, and their marks say so. Cost: none where nothing is forwarded.
   void change(const ListName& was, const ExtentList& before, const ListName& is, ExtentList& now);

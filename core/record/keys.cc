@@ -7,10 +7,10 @@ namespace hexad::core {
 namespace {
 
 constexpr char kCollectionTag = kCollectionKeys[0];
-constexpr char kDoomedTag = kDoomedKeys[0];
+constexpr char kDeletionTag = kDeletionKeys[0];
 constexpr char kCutTag = kCutKeys[0];
 constexpr char kForwardTag = kForwardKeys[0];
-constexpr char kYoungForwardTag = kYoungForwardKeys[0];
+constexpr char kUnplacedForwardTag = kUnplacedForwardKeys[0];
 constexpr char kLayerTag = kLayerKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
@@ -57,8 +57,8 @@ std::string cut_key(BodyId body) {
   return key;
 }
 
-std::string doomed_key(CollectionId space, std::string_view from) {
-  std::string key = tagged(kDoomedTag, 4 + from.size());
+std::string deletion_key(CollectionId space, std::string_view from) {
+  std::string key = tagged(kDeletionTag, 4 + from.size());
   append_be32(key, space);
   key.append(from);
   return key;
@@ -76,8 +76,8 @@ std::string forward_prefix(std::uint32_t zone, std::uint32_t unit) {
   return forward_key(zone, unit, {});
 }
 
-std::string young_forward_key(Lsn lsn, std::uint32_t index, std::string_view list) {
-  std::string key = tagged(kYoungForwardTag, 12 + list.size());
+std::string unplaced_forward_key(Lsn lsn, std::uint32_t index, std::string_view list) {
+  std::string key = tagged(kUnplacedForwardTag, 12 + list.size());
   append_be64(key, lsn);
   append_be32(key, index);
   key.append(list);
@@ -217,10 +217,10 @@ Result<CollectionId> parse_totals_key(std::string_view key) {
   return CollectionId{read_be32(key, 1)};
 }
 
-Result<DoomedKey> parse_doomed_key(std::string_view key) {
-  const bool whole = has_shape(key, kDoomedTag, 5);
-  if (!whole && !has_named_shape(key, kDoomedTag, 5)) return broken_key("removed objects", key);
-  return DoomedKey{read_be32(key, 1), key.substr(5)};
+Result<DeletionKey> parse_deletion_key(std::string_view key) {
+  const bool whole = has_shape(key, kDeletionTag, 5);
+  if (!whole && !has_named_shape(key, kDeletionTag, 5)) return broken_key("removed objects", key);
+  return DeletionKey{read_be32(key, 1), key.substr(5)};
 }
 
 Result<PageKey> parse_page_key(std::string_view key) {

@@ -13,7 +13,7 @@
 //   't' be32 collection          totals of the collection
 //   'w' be64 body                a body or omap that no object names
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
-//   'y' be64 LSN, be32 index, list   the same of a young blob; memtable and log only
+//   'y' be64 LSN, be32 index, list   the same of an unplaced blob; memtable and log only
 //   'z' be32 zone                zone image; index only, never in the memtable
 //
 // doc/format.md#keys
@@ -54,7 +54,7 @@ inline constexpr std::size_t kMaxForwardKeySize = 13 + kMaxKeySize;  // bytes
 
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
-inline constexpr std::string_view kDoomedKeys = "d";
+inline constexpr std::string_view kDeletionKeys = "d";
 inline constexpr std::string_view kForwardKeys = "f";
 inline constexpr std::string_view kCutKeys = "k";
 inline constexpr std::string_view kLayerKeys = "l";
@@ -65,7 +65,7 @@ inline constexpr std::string_view kShareKeys = "s";
 inline constexpr std::string_view kTotalsKeys = "t";
 inline constexpr std::string_view kWriterKeys = "w";
 inline constexpr std::string_view kPageKeys = "x";
-inline constexpr std::string_view kYoungForwardKeys = "y";
+inline constexpr std::string_view kUnplacedForwardKeys = "y";
 inline constexpr std::string_view kZoneKeys = "z";
 
 inline constexpr std::string_view kNextCollection = "next_collection";
@@ -74,11 +74,11 @@ inline constexpr std::string_view kCheckpointWriter = "writer";
 
 std::string collection_key(std::string_view name);
 std::string cut_key(BodyId body);
-std::string doomed_key(CollectionId space, std::string_view from);
+std::string deletion_key(CollectionId space, std::string_view from);
 // `list`: the key of a list of extents, has_extents().
 std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view list);
 std::string forward_prefix(std::uint32_t zone, std::uint32_t unit);
-std::string young_forward_key(Lsn lsn, std::uint32_t index, std::string_view list);
+std::string unplaced_forward_key(Lsn lsn, std::uint32_t index, std::string_view list);
 std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId space, std::string_view name);
@@ -118,7 +118,7 @@ struct ObjectKey {
   CollectionId space = 0;
   std::string_view name;  // into the key
 };
-struct DoomedKey {
+struct DeletionKey {
   CollectionId space = 0;
   std::string_view from;  // into the key; empty: from the first name
 };
@@ -142,7 +142,7 @@ Result<OmapKey> parse_omap_key(std::string_view key);
 Result<OmapId> parse_layer_key(std::string_view key);
 Result<ShareId> parse_share_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
-Result<DoomedKey> parse_doomed_key(std::string_view key);
+Result<DeletionKey> parse_deletion_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
 Result<BodyId> parse_cut_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);

@@ -184,7 +184,7 @@ LogPlace decode_log_place(Decoder& in) {
   return place;
 }
 
-void encode_place(Encoder& out, const YoungPlace& place, const RecordShape& shape) {
+void encode_place(Encoder& out, const UnplacedPlace& place, const RecordShape& shape) {
   encode_log_place(out, place.from);
   out.u8(static_cast<std::uint8_t>(place.placement));
   out.varint(place.stored);
@@ -206,8 +206,8 @@ void encode_place(Encoder& out, const YoungPlace& place, const RecordShape& shap
   encode_sums(out, place.block_sums, shape.checksum);
 }
 
-YoungPlace decode_place(Decoder& in, const RecordShape& shape) {
-  YoungPlace place;
+UnplacedPlace decode_place(Decoder& in, const RecordShape& shape) {
+  UnplacedPlace place;
   place.from = decode_log_place(in);
   const std::uint8_t placement = in.u8();
   place.stored = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
@@ -234,7 +234,7 @@ YoungPlace decode_place(Decoder& in, const RecordShape& shape) {
   return place;
 }
 
-void encode_payload(Encoder& out, const YoungPayload& payload) {
+void encode_payload(Encoder& out, const UnplacedPayload& payload) {
   HEXAD_ASSERT(!payload.owner.empty() && payload.owner.size() <= kMaxKeySize);
   HEXAD_ASSERT(!payload.bytes.empty() && payload.bytes.size() <= kPageSpan);
   encode_log_place(out, payload.place);
@@ -243,8 +243,8 @@ void encode_payload(Encoder& out, const YoungPayload& payload) {
   out.bytes(payload.bytes);
 }
 
-YoungPayload decode_payload(Decoder& in) {
-  YoungPayload payload;
+UnplacedPayload decode_payload(Decoder& in) {
+  UnplacedPayload payload;
   payload.place = decode_log_place(in);
   payload.owner = in.bytes();
   payload.offset = in.varint_up_to(kMaxObjectSize);
@@ -256,7 +256,7 @@ YoungPayload decode_payload(Decoder& in) {
 
 using StripeStart = std::pair<alloc::ZoneId, std::uint32_t>;  // zone, first unit
 
-bool is_private_at(const YoungPlace& place, const StripeProof& proof) {
+bool is_private_at(const UnplacedPlace& place, const StripeProof& proof) {
   return place.placement == Placement::kPrivate && proof.live == 0 && place.where == proof.where &&
          place.cell_bytes == proof.cell_bytes &&
          (proof.cell_sums.empty() || proof.cell_sums == place.cell_sums);
@@ -265,7 +265,7 @@ bool is_private_at(const YoungPlace& place, const StripeProof& proof) {
 StripeStart start_of(const alloc::Extent& where) { return {where.zone, where.unit}; }
 
 // By stripe, cell and offset.
-auto begin_of(const YoungPlace& place) {
+auto begin_of(const UnplacedPlace& place) {
   return std::make_tuple(start_of(place.where), place.cell, place.cell_offset);
 }
 
@@ -277,16 +277,16 @@ bool sort_and_differ(std::vector<T>& list, Key key) {
                             [&](const T& a, const T& b) { return key(a) == key(b); }) == list.end();
 }
 
-// Whether the part agrees with itself: every young blob is in it once; each has its place in a
+// Whether the part agrees with itself: every unplaced blob is in it once; each has its place in a
 // stripe that the part allocates, beside the others; no stripe is without, and the live bytes of a
 // pack stripe are those of the blobs in it.
 bool is_consistent(const GroupPart& group) {
   std::vector<LogPlace> blobs;
   blobs.reserve(group.payloads.size() + group.placed.size());
-  std::vector<const YoungPlace*> places;
+  std::vector<const UnplacedPlace*> places;
   places.reserve(group.placed.size());
-  for (const YoungPayload& payload : group.payloads) blobs.push_back(payload.place);
-  for (const YoungPlace& place : group.placed) {
+  for (const UnplacedPayload& payload : group.payloads) blobs.push_back(payload.place);
+  for (const UnplacedPlace& place : group.placed) {
     blobs.push_back(place.from);
     places.push_back(&place);
   }
@@ -294,7 +294,7 @@ bool is_consistent(const GroupPart& group) {
   stripes.reserve(group.allocated.size());
   for (const StripeProof& proof : group.allocated) stripes.push_back(&proof);
   if (!sort_and_differ(blobs, [](const LogPlace& blob) { return blob; }) ||
-      !sort_and_differ(places, [](const YoungPlace* place) { return begin_of(*place); }) ||
+      !sort_and_differ(places, [](const UnplacedPlace* place) { return begin_of(*place); }) ||
       !sort_and_differ(stripes, [](const StripeProof* proof) { return start_of(proof->where); })) {
     return false;
   }
@@ -305,7 +305,7 @@ bool is_consistent(const GroupPart& group) {
     std::uint32_t cell = 0;       // the last one looked at,
     std::uint64_t free_from = 0;  // and where its last blob ends
     for (; at != places.end() && start_of((*at)->where) == start; ++at) {
-      const YoungPlace& place = **at;
+      const UnplacedPlace& place = **at;
       total += place.stored;
       if (proof->live == 0) {
         if (!is_private_at(place, *proof)) return false;
@@ -324,16 +324,16 @@ bool is_consistent(const GroupPart& group) {
 
 }  // namespace
 
-void add_death(LogRecord& record, const Blob& blob) {
+void add_release(LogRecord& record, const Blob& blob) {
   switch (blob.placement) {
     case Placement::kPrivate:
       record.freed.push_back(blob.where);
       return;
     case Placement::kPacked:
-      record.packed_deaths.push_back({blob.where.zone, blob.where.unit, blob.stored});
+      record.packed_releases.push_back({blob.where.zone, blob.where.unit, blob.stored});
       return;
     case Placement::kLog:
-      record.young_deaths.push_back(blob.log);
+      record.unplaced_releases.push_back(blob.log);
       return;
   }
 }
@@ -350,15 +350,15 @@ std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
   for (const StripeProof& proof : record.allocated) encode_proof(out, proof, shape);
   out.varint(record.freed.size());
   for (const alloc::Extent& extent : record.freed) alloc::encode_extent(out, extent);
-  out.varint(record.packed_deaths.size());
-  for (const PackedDeath& death : record.packed_deaths) {
-    HEXAD_ASSERT(death.unit > 0 && death.bytes > 0);
-    out.varint(death.zone);
-    out.varint(death.unit);
-    out.varint(death.bytes);
+  out.varint(record.packed_releases.size());
+  for (const PackedRelease& release : record.packed_releases) {
+    HEXAD_ASSERT(release.unit > 0 && release.bytes > 0);
+    out.varint(release.zone);
+    out.varint(release.unit);
+    out.varint(release.bytes);
   }
-  out.varint(record.young_deaths.size());
-  for (const LogPlace& death : record.young_deaths) encode_log_place(out, death);
+  out.varint(record.unplaced_releases.size());
+  for (const LogPlace& release : record.unplaced_releases) encode_log_place(out, release);
   out.varint(record.zones.size());
   for (const ZoneCreation& zone : record.zones) encode_zone(out, zone, shape);
   return bytes;
@@ -371,9 +371,9 @@ std::string encode_group_part(const GroupPart& group, const RecordShape& shape) 
   out.varint(group.allocated.size());
   for (const StripeProof& proof : group.allocated) encode_proof(out, proof, shape);
   out.varint(group.placed.size());
-  for (const YoungPlace& place : group.placed) encode_place(out, place, shape);
+  for (const UnplacedPlace& place : group.placed) encode_place(out, place, shape);
   out.varint(group.payloads.size());
-  for (const YoungPayload& payload : group.payloads) encode_payload(out, payload);
+  for (const UnplacedPayload& payload : group.payloads) encode_payload(out, payload);
   return bytes;
 }
 
@@ -403,21 +403,21 @@ Result<LogRecord> decode_log_record(std::string_view bytes, const RecordShape& s
     in.fail();
   record.allocated = decode_list<StripeProof>(in, 5, [&] { return decode_proof(in, shape); });
   record.freed = decode_list<alloc::Extent>(in, 3, [&] { return alloc::decode_extent(in); });
-  record.packed_deaths = decode_list<PackedDeath>(in, 3, [&] {
-    PackedDeath death;
-    death.zone = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
-    death.unit = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
-    death.bytes = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
-    if (death.unit == 0 || death.bytes == 0) in.fail();
-    return death;
+  record.packed_releases = decode_list<PackedRelease>(in, 3, [&] {
+    PackedRelease release;
+    release.zone = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    release.unit = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    release.bytes = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+    if (release.unit == 0 || release.bytes == 0) in.fail();
+    return release;
   });
-  record.young_deaths = decode_list<LogPlace>(in, 2, [&] { return decode_log_place(in); });
+  record.unplaced_releases = decode_list<LogPlace>(in, 2, [&] { return decode_log_place(in); });
   record.zones = decode_list<ZoneCreation>(in, 2 + 2 * std::uint64_t{shape.cells()},
                                            [&] { return decode_zone(in, shape); });
   GroupPart& group = record.group;
   group.allocated = decode_list<StripeProof>(in, 5, [&] { return decode_proof(in, shape); });
-  group.placed = decode_list<YoungPlace>(in, 8, [&] { return decode_place(in, shape); });
-  group.payloads = decode_list<YoungPayload>(in, 7, [&] { return decode_payload(in); });
+  group.placed = decode_list<UnplacedPlace>(in, 8, [&] { return decode_place(in, shape); });
+  group.payloads = decode_list<UnplacedPayload>(in, 7, [&] { return decode_payload(in); });
   if (in.ok() && !is_consistent(group)) in.fail();
   HEXAD_TRY(in.finish("log record"));
   return record;

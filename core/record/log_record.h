@@ -50,15 +50,15 @@ struct ZoneCreation {
 };
 
 // A packed blob dies: so many bytes of the pack stripe that begins there.
-struct PackedDeath {
+struct PackedRelease {
   alloc::ZoneId zone = 0;
   std::uint32_t unit = 0;
   std::uint32_t bytes = 0;  // the blob's `stored`
-  bool operator==(const PackedDeath&) const = default;
+  bool operator==(const PackedRelease&) const = default;
 };
 
-// Where a young blob is from now on: in one of the stripes that the same record allocates.
-struct YoungPlace {
+// Where an unplaced blob is from now on: in one of the stripes that the same record allocates.
+struct UnplacedPlace {
   LogPlace from;
   std::uint32_t stored = 0;  // bytes
   Placement placement = Placement::kPacked;
@@ -68,26 +68,26 @@ struct YoungPlace {
   std::uint32_t cell_bytes = 0;
   SumList cell_sums;   // private only
   SumList block_sums;  // private only
-  bool operator==(const YoungPlace&) const = default;
+  bool operator==(const UnplacedPlace&) const = default;
 };
 
-// The bytes of a young blob that went into the log instead of a stripe.
-struct YoungPayload {
+// The bytes of an unplaced blob that went into the log instead of a stripe.
+struct UnplacedPayload {
   LogPlace place;
   std::string owner;         // the object's key, for the footer of its stripe
   std::uint64_t offset = 0;  // where in the object the blob begins, bytes
   std::string bytes;         // as stored
-  bool operator==(const YoungPayload&) const = default;
+  bool operator==(const UnplacedPayload&) const = default;
 };
 
-// What the sealing of a group decided about the young blobs of its transactions. Stands in the
+// What the sealing of a group decided about the unplaced blobs of its transactions. Stands in the
 // record of its first transaction, and takes effect before anything else in that. Agrees with
 // itself, which encoder and decoder check: every blob is in it once, each place lies in a stripe
 // that it allocates, beside the others, and the live bytes of a pack stripe are those placed in it.
 struct GroupPart {
   std::vector<StripeProof> allocated;
-  std::vector<YoungPlace> placed;
-  std::vector<YoungPayload> payloads;
+  std::vector<UnplacedPlace> placed;
+  std::vector<UnplacedPayload> payloads;
   bool empty() const { return allocated.empty() && placed.empty() && payloads.empty(); }
   bool operator==(const GroupPart&) const = default;
 };
@@ -97,23 +97,23 @@ struct LogRecord {
   std::vector<PostImage> images;
   std::vector<StripeProof> allocated;
   std::vector<alloc::Extent> freed;
-  std::vector<PackedDeath> packed_deaths;
-  std::vector<LogPlace> young_deaths;  // of blobs whose place was not known yet
+  std::vector<PackedRelease> packed_releases;
+  std::vector<LogPlace> unplaced_releases;  // of blobs whose place was not known yet
   std::vector<ZoneCreation> zones;
   GroupPart group;
   bool operator==(const LogRecord&) const = default;
 };
 
 // The transaction gives `blob` up.
-void add_death(LogRecord& record, const Blob& blob);
+void add_release(LogRecord& record, const Blob& blob);
 
 // The two parts of a record's bytes: what the transaction is, known when it gets its LSN, and the
 // group's part, known when the group is sealed.
 std::string encode_own_part(const LogRecord& record, const RecordShape& shape);
 std::string encode_group_part(const GroupPart& group, const RecordShape& shape);
 std::string encode_log_record(const LogRecord& record, const RecordShape& shape);
-// Bytes that a young blob of `stored` bytes adds to the group's part at most, without its payload
-// and the key of its owner: a private stripe of its own.
+// Bytes that an unplaced blob of `stored` bytes adds to the group's part at most, without its
+// payload and the key of its owner: a private stripe of its own.
 std::uint64_t group_part_bound(std::uint64_t stored, const RecordShape& shape);
 // Errors: kCorruption; survives any input.
 Result<LogRecord> decode_log_record(std::string_view bytes, const RecordShape& shape);

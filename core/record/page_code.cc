@@ -37,7 +37,7 @@ PageCode::Mark mark_of(const Extent& extent, std::size_t at, const BlobNumbers::
   if (extent.is_inline()) return mark;
   mark.number = static_cast<std::uint32_t>(number.number);
   mark.is_new = number.is_new;
-  mark.was_young = extent.blob.placement == Placement::kLog;
+  mark.was_unplaced = extent.blob.placement == Placement::kLog;
   return mark;
 }
 
@@ -79,7 +79,7 @@ class Splicer {
  private:
   // The blob has got its place since it was encoded.
   bool is_stale(std::size_t at) const {
-    return old_.marks[at].was_young && was_[at].blob.placement != Placement::kLog;
+    return old_.marks[at].was_unplaced && was_[at].blob.placement != Placement::kLog;
   }
   std::uint64_t gap_before(std::size_t at) const {
     return was_[at].offset - (at == 0 ? start_ : was_[at - 1].end());

@@ -5,8 +5,8 @@
 //   PC1 `value` is what encode_page() makes of the list, byte for byte
 //   PC2 there is a mark for each extent, in order: where it begins in `value`, what number its blob
 //       has there, and whether it is the extent that brings the blob
-// A list that was made with it may get the places of its young blobs afterwards; then PC1 holds for
-// the list as it was, and the marks say which extents that are.
+// A list that was made with it may get the places of its unplaced blobs afterwards; then PC1 holds
+// for the list as it was, and the marks say which extents that are.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PageCode {
     std::uint32_t at = 0;
     std::uint32_t number = 0;  // of no meaning for an inline extent
     bool is_new = false;
-    bool was_young = false;
+    bool was_unplaced = false;
     bool operator==(const Mark&) const = default;
   };
   std::string value;

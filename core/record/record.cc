@@ -14,12 +14,12 @@ namespace {
 constexpr std::uint8_t kObjectKind = 0x01;
 constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
-constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
+constexpr std::uint8_t kUnplacedPageKind = 0x06;  // a page with unplaced blobs
 constexpr std::uint8_t kTotalsKind = 0x07;
 constexpr std::uint8_t kOwnersKind = 0x08;
 constexpr std::uint8_t kHiddenEntryKind = 0x09;
 constexpr std::uint8_t kPartedCollectionKind = 0x0a;  // with its parts
-constexpr std::uint8_t kDoomedEndKind = 0x0b;
+constexpr std::uint8_t kDeletionEndKind = 0x0b;
 constexpr std::uint8_t kCutObjectKind = 0x0d;  // an object with pages, some of them cut off
 constexpr std::uint8_t kCutsKind = 0x0e;
 
@@ -28,7 +28,7 @@ constexpr std::uint8_t kHasAttributes = 0x01;
 constexpr std::uint8_t kIsPaged = 0x02;
 constexpr unsigned kHintShift = 2;
 constexpr std::uint8_t kHintMask = 0x0c;
-constexpr std::uint8_t kHasYoung = 0x10;
+constexpr std::uint8_t kHasUnplaced = 0x10;
 constexpr std::uint8_t kHasMoreHints = 0x20;
 constexpr std::uint8_t kHasOmap = 0x40;
 constexpr std::uint8_t kHasLayers = 0x80;
@@ -146,7 +146,7 @@ Head decode_head(Decoder& in) {
 
 }  // namespace
 
-bool any_young(const ExtentList& extents) {
+bool any_unplaced(const ExtentList& extents) {
   return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
     return !extent.is_inline() && extent.blob.placement == Placement::kLog;
   });
@@ -172,7 +172,7 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   const unsigned more_hints = record.hint >> kMoreHintsShift;
   if (!record.attributes.empty()) flags |= kHasAttributes;
   if (record.body != 0) flags |= kIsPaged;
-  if (any_young(record.extents)) flags |= kHasYoung;
+  if (any_unplaced(record.extents)) flags |= kHasUnplaced;
   if (more_hints != 0) flags |= kHasMoreHints;
   if (record.omap != 0) flags |= kHasOmap;
   if (!record.layers.empty()) flags |= kHasLayers;
@@ -222,13 +222,13 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
     HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
     if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();
   }
-  if (any_young(record.extents) != ((head.flags & kHasYoung) != 0)) in.fail();
+  if (any_unplaced(record.extents) != ((head.flags & kHasUnplaced) != 0)) in.fail();
   HEXAD_TRY(in.finish("object record"));
   return record;
 }
 
 std::uint8_t page_kind(const ExtentList& extents) {
-  return any_young(extents) ? kYoungPageKind : kPageKind;
+  return any_unplaced(extents) ? kUnplacedPageKind : kPageKind;
 }
 
 std::string encode_page(const ExtentList& extents, const RecordShape& shape) {
@@ -244,10 +244,10 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape) {
   Decoder in(value);
   const std::uint8_t kind = in.u8();
-  if (kind != kPageKind && kind != kYoungPageKind) in.fail();
+  if (kind != kPageKind && kind != kUnplacedPageKind) in.fail();
   HEXAD_TRY(in.check("extent page"));
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_extents(in, page * kPageSpan, shape));
-  if (any_young(extents) != (kind == kYoungPageKind)) in.fail();
+  if (any_unplaced(extents) != (kind == kUnplacedPageKind)) in.fail();
   HEXAD_TRY(in.finish("extent page"));
   return extents;
 }
@@ -304,20 +304,20 @@ std::string encode_collection(const CollectionRecord& record) {
   return value;
 }
 
-std::string encode_doomed(std::string_view end) {
+std::string encode_deletion(std::string_view end) {
   std::string value;
   if (end.empty()) return value;
-  Encoder(value).u8(kDoomedEndKind);
+  Encoder(value).u8(kDeletionEndKind);
   value.append(end);
   return value;
 }
 
-Result<NameRange> decode_doomed(std::string_view key, std::string_view value) {
-  HEXAD_TRY_ASSIGN(const DoomedKey parsed, parse_doomed_key(key));
+Result<NameRange> decode_deletion(std::string_view key, std::string_view value) {
+  HEXAD_TRY_ASSIGN(const DeletionKey parsed, parse_deletion_key(key));
   NameRange range{parsed.space, std::string(parsed.from), {}};
   if (value.empty()) return range;
   range.end = value.substr(1);
-  const bool valid = static_cast<std::uint8_t>(value.front()) == kDoomedEndKind &&
+  const bool valid = static_cast<std::uint8_t>(value.front()) == kDeletionEndKind &&
                      range.end.size() <= kMaxNameSize && range.end > range.from;
   if (!valid) {
     return Error{ErrorCode::kCorruption,
@@ -418,11 +418,11 @@ Result<ObjectSummary> decode_summary(std::string_view value) {
   return head.summary;
 }
 
-bool has_young_blob(std::string_view value) {
+bool has_unplaced_blob(std::string_view value) {
   if (value.size() < 2) return false;
   const auto kind = static_cast<std::uint8_t>(value[0]);
   const auto flags = static_cast<std::uint8_t>(value[1]);
-  return kind == kYoungPageKind || (kind == kObjectKind && (flags & kHasYoung) != 0);
+  return kind == kUnplacedPageKind || (kind == kObjectKind && (flags & kHasUnplaced) != 0);
 }
 
 }  // namespace hexad::core

@@ -4,8 +4,8 @@
 // An object's data is a set of extents. An extent maps a logical range to (part of) a blob, or
 // carries the bytes itself (inline, up to 256). A blob is one stored piece of at most 1 MiB of
 // user data: compressed in frames, checksummed, and coded over one private stripe (or, packed, a
-// run of bytes inside one cell of a pack stripe). A young blob's place is not in its record yet:
-// its group decided that when it was sealed, and core/space/log_blobs.h knows.
+// run of bytes inside one cell of a pack stripe). An unplaced blob's place is not in its record
+// yet: its group decided that when it was sealed, and core/space/log_blobs.h knows.
 //
 // Extents never cross a multiple of kPageSpan, so that the extents of one MiB of an object (a
 // page) stand alone: page 0 lives in the object record until the object has data in a later page;
@@ -45,12 +45,12 @@ inline constexpr std::size_t kMaxOmapLayers = 16;
 enum class Placement : std::uint8_t {
   kPrivate = 1,  // a stripe of its own
   kPacked = 2,   // inside one cell of a pack stripe
-  // In the log, or in a stripe that the log record of its group names: what a young blob is until
-  // the next checkpoint. Stands in the memtable and in the log only, never in the index.
+  // In the log, or in a stripe that the log record of its group names: what an unplaced blob is
+  // until the next checkpoint. Stands in the memtable and in the log only, never in the index.
   kLog = 3,
 };
 
-// Names a young blob for as long as the log has it: the `index`-th of the transaction `lsn`.
+// Names an unplaced blob for as long as the log has it: the `index`-th of the transaction `lsn`.
 struct LogPlace {
   Lsn lsn = 0;
   std::uint32_t index = 0;
@@ -88,7 +88,7 @@ struct Blob {
   // Packed: which data cell, and where in it. `stored` bytes lie there.
   std::uint32_t cell = 0;
   std::uint32_t cell_offset = 0;  // bytes, a multiple of kPackAlignment
-  LogPlace log;                   // of a young blob
+  LogPlace log;                   // of an unplaced blob
   ShareId share = 0;              // not 0: other lists of extents may show it, too
   std::uint32_t raw = 0;          // user bytes before compression, at most kPageSpan
   std::uint32_t stored = 0;       // bytes after compression
@@ -120,7 +120,7 @@ struct Extent {
 // Sorted by offset, not overlapping, each within one page; gaps are holes.
 using ExtentList = std::vector<Extent>;
 // Whether some of it is in the log, without a place in a stripe yet: the next checkpoint moves it.
-bool any_young(const ExtentList& extents);
+bool any_unplaced(const ExtentList& extents);
 
 // Of an object, and of an entry of an omap, whose value is stored as an object's data is.
 struct ObjectRecord {
@@ -196,7 +196,7 @@ std::string encode_collection(const CollectionRecord& record);
 std::string encode_totals(const CollectionTotals& totals);  // precondition: not empty
 // Of a range of names whose objects are there for nobody: where it ends (empty: behind the last);
 // where it begins is in the key.
-std::string encode_doomed(std::string_view end);
+std::string encode_deletion(std::string_view end);
 // Of pages that are cut off. Precondition: well formed, 1 to kMaxPageCuts.
 std::string encode_cuts(const PageCuts& cuts);
 // Of a shared blob, or a layer of omaps. Precondition: not 0.
@@ -211,7 +211,7 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);
 Result<CollectionTotals> decode_totals(std::string_view value);
-Result<NameRange> decode_doomed(std::string_view key, std::string_view value);
+Result<NameRange> decode_deletion(std::string_view key, std::string_view value);
 Result<PageCuts> decode_cuts(std::string_view value);
 Result<std::uint64_t> decode_owners(std::string_view value);
 bool is_hidden_entry(std::string_view value);
@@ -222,8 +222,8 @@ struct ObjectSummary {
   std::uint16_t compression_hint = 0;  // those two flags of Hint
 };
 Result<ObjectSummary> decode_summary(std::string_view value);
-// Whether an encoded object or page has an extent with a young blob: such a value may not enter the
-// index. For values of keys that has_extents().
-bool has_young_blob(std::string_view value);
+// Whether an encoded object or page has an extent with an unplaced blob: such a value may not enter
+// the index. For values of keys that has_extents().
+bool has_unplaced_blob(std::string_view value);
 
 }  // namespace hexad::core

@@ -63,9 +63,9 @@ BlobCost cost_of_blob(std::uint64_t bytes, const StoreShape& shape) {
   cost.units = own;
   cost.blob = private_blob(bytes, shape);
   if (!takes_own_stripe(bytes, shape) && shape.max_pack_units > 0) {
-    YoungBlob young;
-    young.owner = sample_key();
-    const PlacementItem item{static_cast<std::uint32_t>(bytes), pack_footer_entry(young), false};
+    UnplacedBlob unplaced;
+    unplaced.owner = sample_key();
+    const PlacementItem item{static_cast<std::uint32_t>(bytes), pack_footer_entry(unplaced), false};
     const std::vector<PlacementItem> items(std::max<std::uint64_t>(1, kPageSpan / bytes), item);
     const PlacementPlan plan = plan_placement(items, pack_rules(shape, shape.max_pack_units));
     double units = own * static_cast<double>(plan.own_stripe.size());

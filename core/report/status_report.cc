@@ -93,22 +93,22 @@ StoreStatus StatusReport::status() const {
   StoreStatus status;
   const Members& members = *parts_.store.members;
   const std::optional<Error> stopped =
-      parts_.lane == nullptr ? std::nullopt : parts_.lane->stopped();
+      parts_.pipeline == nullptr ? std::nullopt : parts_.pipeline->stopped();
   show_store(stopped, status);
   show_refused(status);
   parts_.show_openings(status);
   show_jobs(stopped, status);
   const std::vector<DeviceId> log_devices =
-      parts_.lane == nullptr ? parts_.store.root.log_devices
-                             : choose_log_devices(members, parts_.store.shape->m());
+      parts_.pipeline == nullptr ? parts_.store.root.log_devices
+                                 : choose_log_devices(members, parts_.store.shape->m());
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!members.is_removed(i)) show_device(i, log_devices, status);
   }
   parts_.history.describe(status);
   note_shared_domains(members, parts_.store.shape->m(), status);
   show_log_durability(log_devices, status);
-  status.devices.insert(status.devices.end(), parts_.store.strangers.begin(),
-                        parts_.store.strangers.end());
+  status.devices.insert(status.devices.end(), parts_.store.unrecognised.begin(),
+                        parts_.store.unrecognised.end());
   show_health(status);
   parts_.damage.show(status);
   return status;
@@ -116,16 +116,16 @@ StoreStatus StatusReport::status() const {
 
 void StatusReport::show_store(const std::optional<Error>& stopped, StoreStatus& status) const {
   status.uuid = parts_.store.shape->uuid;
-  status.epoch = parts_.lane == nullptr ? parts_.store.root.epoch : parts_.lane->epoch();
-  status.last_lsn = parts_.lane == nullptr ? parts_.store.last_lsn : parts_.lane->durable();
+  status.epoch = parts_.pipeline == nullptr ? parts_.store.root.epoch : parts_.pipeline->epoch();
+  status.last_lsn = parts_.pipeline == nullptr ? parts_.store.last_lsn : parts_.pipeline->durable();
   status.checkpoint_lsn = parts_.store.index->applied_lsn();
-  status.log_used = parts_.lane == nullptr ? 0 : parts_.lane->log_used();
+  status.log_used = parts_.pipeline == nullptr ? 0 : parts_.pipeline->log_used();
   status.io_queue = parts_.store.system->queue().name();
   status.memory_only = parts_.store.memory_only;
   status.parity_cells = parts_.store.shape->m();
   status.domain_cells = parts_.store.members->domain_cells();
   status.redundant_devices = parts_.store.redundant_devices;
-  status.read_only = parts_.lane == nullptr || stopped.has_value();
+  status.read_only = parts_.pipeline == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
   if (const Status ours = parts_.store.members->check_not_fenced(); !ours.ok()) {
     status.read_only = true;  // a commit would learn it now
@@ -154,7 +154,7 @@ void StatusReport::show_refused(StoreStatus& status) const {
 
 void StatusReport::show_jobs(const std::optional<Error>& stopped, StoreStatus& status) const {
   if (parts_.jobs != nullptr) status.jobs = parts_.jobs->status();
-  if (parts_.lane != nullptr) parts_.scrubber.show(status);
+  if (parts_.pipeline != nullptr) parts_.scrubber.show(status);
   parts_.show_control(status);
   for (const JobStatus& job : status.jobs) {
     // A store that has stopped says so itself.
@@ -224,7 +224,8 @@ void StatusReport::show_given_up(const Member& member, DeviceStatus& device,
 
 void StatusReport::show_log_durability(const std::vector<DeviceId>& log_devices,
                                        StoreStatus& status) const {
-  if (parts_.lane == nullptr || parts_.store.options.log_durability != LogDurability::kFast) return;
+  if (parts_.pipeline == nullptr || parts_.store.options.log_durability != LogDurability::kFast)
+    return;
   const bool fast = std::any_of(log_devices.begin(), log_devices.end(), [this](DeviceId id) {
     return parts_.store.members->find(id)->role == alloc::DeviceRole::kLog;
   });

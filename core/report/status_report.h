@@ -9,7 +9,7 @@
 #include "core/api/types.h"
 #include "core/check/known_damage.h"
 #include "core/check/scrubber.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpointer.h"
 #include "core/membership/device_history.h"
@@ -24,7 +24,7 @@ class StatusReport {
   // All outlive it.
   struct Parts {
     const StoreParts& store;
-    Lane* lane;  // null when the store is read-only, like the next two
+    CommitPipeline* pipeline;  // null when the store is read-only, like the next two
     Membership* membership;
     JobScheduler* jobs;
     Checkpointer& checkpointer;

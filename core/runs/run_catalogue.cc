@@ -106,7 +106,7 @@ Result<std::shared_ptr<kv::RunReader>> RunCatalogue::open(
 
 Status RunCatalogue::load(const alloc::ManifestAddress& address, Lsn lsn) {
   if (address.is_nil()) return {};
-  HEXAD_TRY(space_.know_zone(address.extent.zone, address.slots, space_.slab_units()));
+  HEXAD_TRY(space_.register_zone(address.extent.zone, address.slots, space_.slab_units()));
   HEXAD_TRY_ASSIGN(const std::string bytes, store_.read(address));
   HEXAD_TRY_ASSIGN(Manifest manifest, decode_manifest(as_bytes(bytes), shape_.record));
   if (!(manifest.store == shape_.uuid) || manifest.lsn != lsn) {
@@ -116,7 +116,7 @@ Status RunCatalogue::load(const alloc::ManifestAddress& address, Lsn lsn) {
                  "Run hexad fsck POOL."};
   }
   for (const ManifestZone& zone : manifest.zones) {
-    HEXAD_TRY(space_.know_zone(zone.zone, zone.slots, zone.units));
+    HEXAD_TRY(space_.register_zone(zone.zone, zone.slots, zone.units));
   }
   for (const ManifestRun& run : manifest.runs) {
     HEXAD_TRY_ASSIGN(readers_.emplace_back(), open(run));
@@ -251,7 +251,7 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
 }
 
 void RunCatalogue::drop(const MergedRun& merged) const {
-  for (const alloc::Extent& stripe : stripes_of(merged.run.file)) space_.abandon_internal(stripe);
+  for (const alloc::Extent& stripe : stripes_of(merged.run.file)) space_.discard_internal(stripe);
 }
 
 bool RunCatalogue::install(RunDraft& draft, MergedRun& merged) const {
@@ -346,7 +346,7 @@ void RunCatalogue::adopt(RunDraft&& draft) {
 }
 
 void RunCatalogue::discard(RunDraft& draft) const {
-  for (const alloc::Extent& stripe : draft.fresh) space_.abandon_internal(stripe);
+  for (const alloc::Extent& stripe : draft.fresh) space_.discard_internal(stripe);
   draft.fresh.clear();
 }
 

@@ -62,7 +62,7 @@ Result<alloc::Extent> Allotment::allocate(std::uint32_t units) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                      allocate_in_zones(units, alloc::Purpose::kUser, fit));
     if (!spoils_runs(before, promised_, reserve_run_)) return extent;
-    zones_.abandon(extent);
+    zones_.discard(extent);
   }
   return refusal(
       "no room for " + bytes_of(units) + " in a row besides the " + bytes_of(promised_.units) +
@@ -106,7 +106,7 @@ Result<alloc::Extent> Allotment::allocate_promised(std::uint32_t units) {
   Result<alloc::Extent> extent =
       allocate_in_zones(units, alloc::Purpose::kInternal, fits().front());
   if (extent.ok() && spoils_runs(before, others, reserve_run_)) {
-    zones_.abandon(*extent);
+    zones_.discard(*extent);
     extent = allocate_in_zones(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
   }
   if (extent.ok()) promised_ = others;
@@ -134,7 +134,7 @@ Result<alloc::Extent> Allotment::allocate_shared(std::uint32_t units,
       promised_ = others;
       return extent;
     }
-    zones_.abandon(extent);
+    zones_.discard(extent);
   }
   return refusal("no room for " + bytes_of(units) + " in a row besides what others were promised",
                  "");
@@ -169,7 +169,7 @@ Result<alloc::Extent> Allotment::allocate_internal(std::uint32_t units, std::uin
         internal_units_ += units;
         return extent;
       }
-      zones_.abandon(extent);
+      zones_.discard(extent);
     }
   }
   return refusal("no room for " + bytes_of(units) + " of metadata: " + bytes_of(free) +
@@ -192,7 +192,7 @@ Result<alloc::Extent> Allotment::allocate_move(std::uint32_t units) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                        allocate_in_zones(units, alloc::Purpose::kInternal, fit));
       if (!spoils_runs(before, promised_, reserve_run_)) return extent;
-      zones_.abandon(extent);
+      zones_.discard(extent);
     }
   }
   return refusal("no room to move " + bytes_of(units) + " to: " + bytes_of(free) +

@@ -1,7 +1,7 @@
-// What of the free units is whose: what young blobs were promised, what checkpoints and moves keep,
-// and what each may take.
-//   V1  free >= promised: what young blobs were promised is free. All but those who take what they
-//       were promised leave it; what users are given leaves the reserve, too
+// What of the free units is whose: what unplaced blobs were promised, what checkpoints and moves
+// keep, and what each may take.
+//   V1  free >= promised: what unplaced blobs were promised is free. All but those who take what
+//       they were promised leave it; what users are given leaves the reserve, too
 //   V2  the longest free run is as long as all that was promised in runs and the longest run of the
 //       reserve together. Nothing is promised where that would not be so. Where the next fit would
 //       make it shorter than that, the shortest one is taken, and where that would, only
@@ -39,7 +39,7 @@ class Allotment {
   // Both outlive it.
   Allotment(const StoreShape& shape, alloc::ZoneSet& zones) : shape_(shape), zones_(zones) {}
 
-  // --- promises to young blobs ---
+  // --- promises to unplaced blobs ---
   // False: too little is free for that.
   bool try_promise(std::uint32_t units);
   // Whether it can be kept or not.
@@ -96,7 +96,7 @@ class Allotment {
 
   const StoreShape& shape_;
   alloc::ZoneSet& zones_;
-  PromisedUnits promised_;            // to young blobs
+  PromisedUnits promised_;            // to unplaced blobs
   std::uint32_t reserve_run_ = 0;     // of the reserve, in one piece
   std::uint32_t move_units_ = 0;      // of the reserve, for moves
   std::uint64_t internal_units_ = 0;  // of runs and manifests, those being written included

@@ -5,8 +5,8 @@
 
 namespace hexad::core {
 
-Blob placed_blob(const Blob& young, const YoungPlace& place) {
-  Blob blob = young;
+Blob placed_blob(const Blob& unplaced, const UnplacedPlace& place) {
+  Blob blob = unplaced;
   blob.placement = place.placement;
   blob.log = {};
   blob.where = place.where;
@@ -21,8 +21,8 @@ Blob placed_blob(const Blob& young, const YoungPlace& place) {
   return blob;
 }
 
-YoungBlob* LogBlobs::Entry::payload() {
-  auto* const own = std::get_if<std::unique_ptr<YoungBlob>>(&state);
+UnplacedBlob* LogBlobs::Entry::payload() {
+  auto* const own = std::get_if<std::unique_ptr<UnplacedBlob>>(&state);
   return own == nullptr ? nullptr : own->get();
 }
 
@@ -47,11 +47,11 @@ const LogBlobs::Entry* LogBlobs::find_entry(const LogPlace& place) const {
   return at == entries.end() || at->index != place.index ? nullptr : &*at;
 }
 
-std::optional<YoungPlace> LogBlobs::place_of(const LogPlace& place, const Entry& entry) {
-  if (const auto* own = std::get_if<std::unique_ptr<YoungPlace>>(&entry.state)) return **own;
+std::optional<UnplacedPlace> LogBlobs::place_of(const LogPlace& place, const Entry& entry) {
+  if (const auto* own = std::get_if<std::unique_ptr<UnplacedPlace>>(&entry.state)) return **own;
   const auto* const packed = std::get_if<PackedAt>(&entry.state);
   if (packed == nullptr) return std::nullopt;
-  YoungPlace found;
+  UnplacedPlace found;
   found.from = place;
   found.stored = packed->stored;
   found.where = {packed->zone, packed->unit, 0};
@@ -60,7 +60,7 @@ std::optional<YoungPlace> LogBlobs::place_of(const LogPlace& place, const Entry&
   return found;
 }
 
-void LogBlobs::expect(const std::vector<YoungBlob>& blobs) {
+void LogBlobs::expect(const std::vector<UnplacedBlob>& blobs) {
   const io::Lock lock(mutex_);
   for (std::size_t i = 0; i < blobs.size();) {
     const Lsn lsn = blobs[i].place.lsn;
@@ -72,39 +72,39 @@ void LogBlobs::expect(const std::vector<YoungBlob>& blobs) {
   }
 }
 
-bool LogBlobs::add_payload(YoungBlob blob) {
+bool LogBlobs::add_payload(UnplacedBlob blob) {
   const io::Lock lock(mutex_);
   Entry& entry = entry_in(transactions_[blob.place.lsn], blob.place.index);
   // Twice: in a log that lies.
-  if (const YoungBlob* before = entry.payload(); before != nullptr && !entry.dead) {
+  if (const UnplacedBlob* before = entry.payload(); before != nullptr && !entry.dead) {
     count(*before, -1);
   }
   if (!entry.dead) count(blob, 1);
-  entry.state = std::make_unique<YoungBlob>(std::move(blob));
+  entry.state = std::make_unique<UnplacedBlob>(std::move(blob));
   return entry.dead;
 }
 
 // In the order of the blobs, whatever that of the stripes is: then each is found, or made, at the
 // end of what is known of its transaction.
-PromisedUnits LogBlobs::set_places(const std::vector<YoungPlace>& places) {
-  std::vector<const YoungPlace*> sorted;
+PromisedUnits LogBlobs::set_places(const std::vector<UnplacedPlace>& places) {
+  std::vector<const UnplacedPlace*> sorted;
   sorted.reserve(places.size());
-  for (const YoungPlace& place : places) sorted.push_back(&place);
+  for (const UnplacedPlace& place : places) sorted.push_back(&place);
   std::sort(sorted.begin(), sorted.end(),
-            [](const YoungPlace* a, const YoungPlace* b) { return a->from < b->from; });
+            [](const UnplacedPlace* a, const UnplacedPlace* b) { return a->from < b->from; });
 
   const io::Lock lock(mutex_);
   ++moment_;
   PromisedUnits promised;
   Lsn lsn = 0;
   Entries* entries = nullptr;
-  for (const YoungPlace* place : sorted) {
+  for (const UnplacedPlace* place : sorted) {
     if (entries == nullptr || place->from.lsn != lsn) {
       lsn = place->from.lsn;
       entries = &transactions_[lsn];
     }
     Entry& entry = entry_in(*entries, place->from.index);
-    if (const YoungBlob* payload = entry.payload(); payload != nullptr && !entry.dead) {
+    if (const UnplacedBlob* payload = entry.payload(); payload != nullptr && !entry.dead) {
       promised += PromisedUnits(payload->units);
       count(*payload, -1);
     }
@@ -113,18 +113,18 @@ PromisedUnits LogBlobs::set_places(const std::vector<YoungPlace>& places) {
       entry.state = PackedAt{place->where.zone, place->where.unit, place->cell, place->cell_offset,
                              place->stored};
     } else {
-      entry.state = std::make_unique<YoungPlace>(*place);
+      entry.state = std::make_unique<UnplacedPlace>(*place);
     }
   }
   return promised;
 }
 
-PromisedUnits LogBlobs::kill(const LogPlace& place) {
+PromisedUnits LogBlobs::release(const LogPlace& place) {
   const io::Lock lock(mutex_);
   Entry& entry = entry_in(transactions_[place.lsn], place.index);
   if (entry.has_place() || entry.dead) return {};
   entry.dead = true;
-  const YoungBlob* payload = entry.payload();
+  const UnplacedBlob* payload = entry.payload();
   if (payload == nullptr) return {};
   count(*payload, -1);
   return PromisedUnits(payload->units);
@@ -140,7 +140,7 @@ std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
   if (const auto* bytes = std::get_if<SharedBytes>(&entry->state)) {
     if (bytes->empty()) return std::nullopt;
     found.stored = *bytes;
-  } else if (const auto* payload = std::get_if<std::unique_ptr<YoungBlob>>(&entry->state)) {
+  } else if (const auto* payload = std::get_if<std::unique_ptr<UnplacedBlob>>(&entry->state)) {
     found.stored = (*payload)->stored;
   }
   return found;
@@ -151,7 +151,7 @@ void LogBlobs::resolve_one(Blob& blob, Moment as_of) const {
   const Entry* const entry = find_entry(blob.log);
   if (entry == nullptr || entry->placed > as_of) return;
   // The log says both; where they differ, the place belongs to something else.
-  const std::optional<YoungPlace> place = place_of(blob.log, *entry);
+  const std::optional<UnplacedPlace> place = place_of(blob.log, *entry);
   if (place.has_value() && place->stored == blob.stored) blob = placed_blob(blob, *place);
 }
 
@@ -173,21 +173,21 @@ ExtentList LogBlobs::resolve(ExtentList extents, Moment as_of) const {
 }
 
 void LogBlobs::resolve_all(ExtentList& extents, Moment as_of) const {
-  if (!any_young(extents)) return;
+  if (!any_unplaced(extents)) return;
   const io::Lock lock(mutex_);
   for (Extent& extent : extents) {
     if (!extent.is_inline()) resolve_one(extent.blob, as_of);
   }
 }
 
-std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_t record_bytes) {
+std::vector<UnplacedBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_t record_bytes) {
   const io::Lock lock(mutex_);
-  std::vector<YoungBlob> taken;
+  std::vector<UnplacedBlob> taken;
   std::uint64_t total = 0;
   std::uint64_t record = 0;
   for (auto& [lsn, entries] : transactions_) {
     for (Entry& entry : entries) {
-      YoungBlob* const blob = entry.payload();
+      UnplacedBlob* const blob = entry.payload();
       if (blob == nullptr || entry.dead) continue;
       total += blob->stored.size();
       record += group_part_bound(blob->stored.size(), shape_);
@@ -199,12 +199,12 @@ std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_
   return taken;
 }
 
-PromisedUnits LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
+PromisedUnits LogBlobs::return_payloads(const std::vector<UnplacedBlob>& taken) {
   const io::Lock lock(mutex_);
   PromisedUnits promised;
-  for (const YoungBlob& blob : taken) {
+  for (const UnplacedBlob& blob : taken) {
     Entry& entry = entry_in(transactions_.at(blob.place.lsn), blob.place.index);
-    YoungBlob* const payload = entry.payload();
+    UnplacedBlob* const payload = entry.payload();
     HEXAD_ASSERT(payload != nullptr);
     if (entry.dead) {
       promised += PromisedUnits(blob.units);
@@ -236,7 +236,7 @@ std::uint64_t LogBlobs::packing_bytes() const {
   return packing_bytes_;
 }
 
-void LogBlobs::count(const YoungBlob& blob, int sign) {
+void LogBlobs::count(const UnplacedBlob& blob, int sign) {
   const std::uint64_t bytes = blob.stored.size();
   const std::uint64_t packing = group_part_bound(bytes, shape_);
   payload_bytes_ += sign > 0 ? bytes : -bytes;

@@ -67,8 +67,8 @@ Status refused_since(const std::vector<kv::LogArea>& areas,
 
 }  // namespace
 
-Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
-                    const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed) {
+Status resync_log_copies(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
+                         const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed) {
   kv::LogScanOptions options;
   options.uuid = uuid;
   options.block_size = log.block_size();

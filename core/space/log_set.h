@@ -45,8 +45,8 @@ std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m
 // one; those behind are read alone. `failed` gets the devices that did not take everything. Errors:
 // the log cannot be read; a read or a write was refused (io/refused.h), and nothing is known of the
 // rest.
-Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
-                    const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
+Status resync_log_copies(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
+                         const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
 
 // At opening: gives every area all blocks of the recovered chain, the areas that were not scanned
 // included. `failed` and errors as above.

@@ -154,7 +154,7 @@ io::Device* Members::device(DeviceId id) const {
   return usable(id) ? find(id)->device.get() : nullptr;
 }
 
-void Members::lose(DeviceId id, const std::string& why) {
+void Members::mark_failed(DeviceId id, const std::string& why) {
   Slot& slot = slot_of(id);
   const io::Lock lock(mutex_);
   if (!slot.usable.exchange(false, std::memory_order_acq_rel)) return;
@@ -170,7 +170,7 @@ void Members::dismiss(DeviceId id, const std::string& why) {
   slot.detail = why;
 }
 
-void Members::blame(DeviceId id, const std::string& why) {
+void Members::report_failure(DeviceId id, const std::string& why) {
   Slot& slot = slot_of(id);
   const io::Lock lock(mutex_);
   slot.state = "failed";

@@ -120,12 +120,12 @@ class Members {
   bool usable(DeviceId id) const;
   io::Device* device(DeviceId id) const;  // null when not usable
   // From now on the device is not used. Idempotent. Any thread.
-  void lose(DeviceId id, const std::string& why);
+  void mark_failed(DeviceId id, const std::string& why);
   // The same of one that goes since somebody wants it to, and has not failed.
   void dismiss(DeviceId id, const std::string& why);
   // The device has failed and is used all the same, for reading: there are too few without it.
   // Shown as failed. Any thread.
-  void blame(DeviceId id, const std::string& why);
+  void report_failure(DeviceId id, const std::string& why);
   // Something about a usable device that people should see; it goes on being used. Any thread.
   void note(DeviceId id, const std::string& what);
   // As in DeviceStatus. Any thread.
@@ -173,7 +173,7 @@ class Members {
   bool any_filling() const;
   std::vector<alloc::LaidOutDevice> usable_devices() const;
   std::vector<DeviceId> usable_ids() const;
-  // State and detail of one, which lose() and note() change. Any thread.
+  // State and detail of one, which mark_failed() and note() change. Any thread.
   std::string state(std::size_t index) const;
   std::string detail(std::size_t index) const;
   // The device behind a request, for messages and failure handling.

@@ -1,6 +1,6 @@
-// Units of space that young blobs were promised before anybody knows where they will lie: as many
-// units, and for a blob of more than one a free run of that length (core/space/allotment.h, V1 and
-// V2).
+// Units of space that unplaced blobs were promised before anybody knows where they will lie: as
+// many units, and for a blob of more than one a free run of that length (core/space/allotment.h, V1
+// and V2).
 #pragma once
 
 #include <cstdint>

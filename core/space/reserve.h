@@ -10,7 +10,7 @@
 // The argument:
 //   1  A run holds what the log held since the last checkpoint, since a record is in the log before
 //      it is anywhere else and the log is trimmed by checkpoints only; and one image per zone.
-//   2  Users leave the reserve alone (Space::allocate, try_reserve), and what young blobs were
+//   2  Users leave the reserve alone (Space::allocate, try_reserve), and what unplaced blobs were
 //      promised is not counted in it. So when a checkpoint begins, all of it is free but what the
 //      last one replaced. That is deferred, and comes back with the next block that records the
 //      watermark, which an idle store writes, too.

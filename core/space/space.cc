@@ -65,8 +65,8 @@ std::uint64_t Space::unusable_slots(const alloc::Extent& extent) {
 
 Status Space::replay(Lsn lsn, const LogRecord& record) {
   HEXAD_TRY(replay_zones(record));
-  for (const YoungPayload& payload : record.group.payloads) {
-    YoungBlob blob;
+  for (const UnplacedPayload& payload : record.group.payloads) {
+    UnplacedBlob blob;
     blob.place = payload.place;
     blob.owner = payload.owner;
     blob.offset = payload.offset;
@@ -92,29 +92,29 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
   }
   allotment_.take_back(log_blobs_.set_places(record.group.placed));
   for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
-  for (const PackedDeath& death : record.packed_deaths) {
-    HEXAD_TRY(zones_.replay_drop_live(death.zone, death.unit, death.bytes, lsn));
+  for (const PackedRelease& release : record.packed_releases) {
+    HEXAD_TRY(zones_.replay_drop_live(release.zone, release.unit, release.bytes, lsn));
   }
-  for (const LogPlace& death : record.young_deaths) {
-    allotment_.take_back(log_blobs_.kill(death));
-    HEXAD_TRY(free_young(death, lsn, In::kReplay));
+  for (const LogPlace& release : record.unplaced_releases) {
+    allotment_.take_back(log_blobs_.release(release));
+    HEXAD_TRY(free_unplaced(release, lsn, In::kReplay));
   }
   return {};
 }
 
-// A young blob dies whose transaction did not know its place; by now that is known, or the blob is
-// still a payload and there is nothing to free.
-Status Space::free_young(const LogPlace& death, Lsn lsn, In what) {
+// An unplaced blob dies whose transaction did not know its place; by now that is known, or the blob
+// is still a payload and there is nothing to free.
+Status Space::free_unplaced(const LogPlace& release, Lsn lsn, In what) {
   const bool replay = what == In::kReplay;
-  const std::optional<LogBlobs::Found> found = log_blobs_.find(death);
+  const std::optional<LogBlobs::Found> found = log_blobs_.find(release);
   if (!found.has_value()) {
     return Error{ErrorCode::kCorruption,
-                 "LSN " + std::to_string(lsn) + " frees blob " + std::to_string(death.index) +
-                     " of LSN " + std::to_string(death.lsn) + ", which nobody wrote",
+                 "LSN " + std::to_string(lsn) + " frees blob " + std::to_string(release.index) +
+                     " of LSN " + std::to_string(release.lsn) + ", which nobody wrote",
                  "Run hexad fsck POOL."};
   }
   if (!found->place.has_value()) return {};
-  const YoungPlace& place = *found->place;
+  const UnplacedPlace& place = *found->place;
   if (place.placement == Placement::kPacked) {
     packs_.add_dead(place.stored);
     const auto drop = replay ? &alloc::ZoneSet::replay_drop_live : &alloc::ZoneSet::drop_live;
@@ -164,24 +164,24 @@ void Space::note_missing(const alloc::Extent& extent, std::uint64_t unwritten) {
   }
 }
 
-void Space::abandon_internal(const alloc::Extent& extent) {
-  abandon(extent);
+void Space::discard_internal(const alloc::Extent& extent) {
+  discard(extent);
   const io::Lock lock(mutex_);
   allotment_.drop_internal(extent.units);
 }
 
-void Space::abandon(const alloc::Extent& extent) {
+void Space::discard(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
   if (kept_back_.keeps()) {
     kept_back_.keep(extent);
   } else {
-    abandon_settled(extent);
+    discard_settled(extent);
   }
 }
 
-void Space::abandon_settled(const alloc::Extent& extent) {
+void Space::discard_settled(const alloc::Extent& extent) {
   unwritten_.settle(extent);
-  zones_.abandon(extent);
+  zones_.discard(extent);
 }
 
 void Space::suspect(const std::set<DeviceId>& failed) {
@@ -207,7 +207,7 @@ void Space::free_kept_back() {
 
 void Space::give_kept_back() {
   const KeptBack::Kept kept = kept_back_.take();
-  for (const alloc::Extent& extent : kept.units) abandon_settled(extent);
+  for (const alloc::Extent& extent : kept.units) discard_settled(extent);
   slabs_.give(kept.slabs);
 }
 
@@ -226,18 +226,18 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
     }
     stats_.add(CounterId::kStripes, stripes->size());
   }
-  for (const YoungPlace& place : record.group.placed) {
+  for (const UnplacedPlace& place : record.group.placed) {
     zones_.born_before(place.where, place.from.lsn);  // PN5 of core/cache/read_pins.h
   }
   for (const alloc::Extent& extent : record.freed) {
     HEXAD_ASSERT(zones_.publish_free(extent, lsn).ok());
   }
-  for (const PackedDeath& death : record.packed_deaths) {
-    HEXAD_ASSERT(zones_.drop_live(death.zone, death.unit, death.bytes, lsn).ok());
-    packs_.add_dead(death.bytes);
+  for (const PackedRelease& release : record.packed_releases) {
+    HEXAD_ASSERT(zones_.drop_live(release.zone, release.unit, release.bytes, lsn).ok());
+    packs_.add_dead(release.bytes);
   }
-  for (const LogPlace& death : record.young_deaths) {
-    HEXAD_ASSERT(free_young(death, lsn, In::kPublish).ok());
+  for (const LogPlace& release : record.unplaced_releases) {
+    HEXAD_ASSERT(free_unplaced(release, lsn, In::kPublish).ok());
   }
 }
 

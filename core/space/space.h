@@ -10,7 +10,7 @@
 //   core/space/saved_images.h  what a crash finds of zones (SL8)
 //   core/space/pack_dates.h    how old pack stripes are
 //
-// Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
+// Lock: no I/O is done under `mutex_`, and no lock taken but that of the unplaced blobs.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "alloc/run_set.h"
 #include "alloc/slab_moves.h"
+#include "alloc/unit_set.h"
 #include "alloc/zone_set.h"
 #include "base/aligned_buffer.h"
 #include "base/error.h"
@@ -59,8 +59,8 @@ class Space : public StripeMap {
   Status load_zone(const alloc::ZoneImage& image);
   // A zone that the manifest names, before any image can be read: empty for now, and there whatever
   // becomes of the record that made it. Idempotent. Errors: as load_zone().
-  Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
-                   std::uint32_t units);
+  Status register_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                       std::uint32_t units);
   // Of every zone; does not change. Any thread.
   std::uint32_t slab_units() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return slabs_.units(); }
   // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
@@ -91,18 +91,18 @@ class Space : public StripeMap {
   // `longest`: of the pieces that want them, units. What no zone holds in a row has to be cut
   // however much is free, so that of the zones to come counts, too.
   std::vector<std::uint32_t> spare_runs(std::uint32_t longest);
-  // Promises `units`, in a row, to a young blob, so that sealing its group, and packing what rides
-  // in the log, find space. False: too little is free for that; then the blob needs an extent of
-  // its own now. Each promise ends with one of the next four.
+  // Promises `units`, in a row, to an unplaced blob, so that sealing its group, and packing what
+  // rides in the log, find space. False: too little is free for that; then the blob needs an extent
+  // of its own now. Each promise ends with one of the next four.
   bool try_reserve(std::uint32_t units);
-  void give_back(const PromisedUnits& promised);
+  void release(const PromisedUnits& promised);
   // What one blob was promised. Errors, and then it still is: kNoSpace (no run that long).
   Result<alloc::Extent> allocate_reserved(std::uint32_t units);
   // `units` in a row for several blobs, instead of what was promised to each. Errors, and then it
   // still is: kNoSpace (no run that long, or others would not get theirs any more).
   Result<alloc::Extent> allocate_shared(std::uint32_t units, const PromisedUnits& promised);
   // A promise whether it can be kept or not: at opening, for a payload that is in the log already;
-  // and before units are abandoned that are to be promised again.
+  // and before units are discarded that are to be promised again.
   void reserve(const PromisedUnits& promised);
   std::uint64_t reserved();  // units
   // How often the functions here and below had no units to give, or none in a row: whoever failed
@@ -121,12 +121,12 @@ class Space : public StripeMap {
   // nothing may be taken in that makes the metadata longer and takes no space of its own:
   // core/space/reserve.h, 5.
   bool reserve_whole();
-  // May use the reserve, but nothing that is reserved for young blobs; a file leaves the longest
-  // run to the manifest. In flight until published or abandoned. Errors: kNoSpace.
+  // May use the reserve, but nothing that is reserved for unplaced blobs; a file leaves the longest
+  // run to the manifest. In flight until published or discarded. Errors: kNoSpace.
   enum class Internal : std::uint8_t { kFile, kManifest };
   Result<alloc::Extent> allocate_internal(std::uint32_t units, Internal use = Internal::kFile);
   // For what is moved so that something else comes back: may use what the reserve has for moves,
-  // and leaves the rest of it alone. Published by a record, or abandon(). Errors: kNoSpace.
+  // and leaves the rest of it alone. Published by a record, or discard(). Errors: kNoSpace.
   Result<alloc::Extent> allocate_move(std::uint32_t units);
   // The free runs that it would give now, about: the longest first, and of the last ones no more
   // than it would give in all. O(units / 64 + runs).
@@ -138,12 +138,12 @@ class Space : public StripeMap {
   // effect: kCorruption (not live).
   Status free_internal(std::span<const alloc::Extent> extents, Lsn lsn);
   // In flight -> free: of allocate_internal().
-  void abandon_internal(const alloc::Extent& extent);
+  void discard_internal(const alloc::Extent& extent);
   // The same for all other allocations.
-  void abandon(const alloc::Extent& extent);
+  void discard(const alloc::Extent& extent);
   // These devices did not take a write, and nobody knows whether it still comes: told by whoever
   // waited for it, before anything is given up. Until they have left the membership nothing that is
-  // abandoned or released is used again, since such a write could come over what is written there
+  // discarded or released is used again, since such a write could come over what is written there
   // next (V3). Idempotent.
   void suspect(const std::set<DeviceId>& failed);
   // What they did not take will not come any more: they have left, nothing is under way to them,
@@ -156,10 +156,10 @@ class Space : public StripeMap {
   // Before the record gets its LSN: whether all that it gives up is in use, and nothing twice, so
   // that publish() will be able to. Errors: kCorruption (the metadata that it was planned from
   // contradicts itself: two objects show one stripe, say).
-  Status check_deaths(const LogRecord& record);
+  Status check_releases(const LogRecord& record);
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's:
-  // check_deaths() has let them pass.
+  // check_releases() has let them pass.
   void publish(Lsn lsn, const LogRecord& record);
   std::uint64_t reclaim(Lsn limit) { return reclaim(limit, {}, 0); }
   // As ZoneSet::reclaim().
@@ -219,7 +219,7 @@ class Space : public StripeMap {
   // missing there).
   std::uint64_t lacking_units(DeviceId device, std::span<const alloc::Extent> replaced = {});
   // Devices have been taken in: what is in flight now may have been written without them, and they
-  // count as lacking it until it is published, and marked or there, or abandoned (BK6).
+  // count as lacking it until it is published, and marked or there, or discarded (BK6).
   void expect_unwritten();
   // An opening has a new device in the place of one that is lost: it has nothing that lives. After
   // replay.
@@ -281,7 +281,7 @@ class Space : public StripeMap {
   Status write_moved_header(const alloc::SlabMove& move);
   // From here on the zone has the new slab. Not while a checkpoint is made. Errors: kUnavailable
   // (something there has not been copied, or is written to; a device has left): nothing is done.
-  Status finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied);
+  Status finish_move(const alloc::SlabMove& move, const alloc::UnitSet& copied);
   // Of a move that has not been finished: it has not been. The new slab is free, or kept back (V3).
   void cancel_move(const alloc::SlabMove& move);
   // The same of one that has been finished, unless a root says so. Not while a checkpoint is made,
@@ -340,7 +340,7 @@ class Space : public StripeMap {
   // A pack stripe holds what was written at `lsn` or before. Any thread.
   void note_written(const alloc::Extent& stripe, Lsn lsn);
   // Bytes of pack stripes that have died since the store was opened. Any thread, no lock.
-  std::uint64_t packed_deaths() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return packs_.dead(); }
+  std::uint64_t packed_releases() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return packs_.dead(); }
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
   // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs),
@@ -363,11 +363,11 @@ class Space : public StripeMap {
                           std::uint32_t role) const HEXAD_REQUIRES(mutex_);
   Status add_checked(const ZoneCreation& creation) HEXAD_REQUIRES(mutex_);
   enum class In : std::uint8_t { kReplay, kPublish };
-  Status free_young(const LogPlace& death, Lsn lsn, In what) HEXAD_REQUIRES(mutex_);
+  Status free_unplaced(const LogPlace& release, Lsn lsn, In what) HEXAD_REQUIRES(mutex_);
   void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0)
       HEXAD_REQUIRES(mutex_);
   // In flight -> free.
-  void abandon_settled(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
+  void discard_settled(const alloc::Extent& extent) HEXAD_REQUIRES(mutex_);
   // They are free, or wait for that (V3, V4).
   void release_slabs(const std::vector<alloc::ZoneSlot>& slabs) HEXAD_REQUIRES(mutex_);
   void give_kept_back() HEXAD_REQUIRES(mutex_);

@@ -29,7 +29,7 @@ void Space::reserve(const PromisedUnits& promised) {
   allotment_.promise(promised);
 }
 
-void Space::give_back(const PromisedUnits& promised) {
+void Space::release(const PromisedUnits& promised) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(allotment_.promised().includes(promised));
   allotment_.take_back(promised);

@@ -163,7 +163,7 @@ Status Space::write_moved(const alloc::SlabMove& move, std::uint64_t offset, Ali
   return written;
 }
 
-Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied) {
+Status Space::finish_move(const alloc::SlabMove& move, const alloc::UnitSet& copied) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(moves_.contains(move.zone));
   SlabMoving& moving = *moves_.find(move.zone);
@@ -218,7 +218,7 @@ void Space::note_missing_again(const SlabMoving& moving) {
   for (const alloc::UnitRun& run : zones_.missing_runs(move.zone, move.slot)) {
     HEXAD_ASSERT(zones_.clear_missing({move.zone, run.unit, run.units}, move.slot).ok());
   }
-  alloc::RunSet used;
+  alloc::UnitSet used;
   for (const alloc::UnitRun& run : zones_.used_runs(move.zone)) used.insert(run);
   for (const alloc::UnitRun& before : moving.missing_before) {
     for (const alloc::UnitRun& run : used.overlap(before)) {

@@ -107,7 +107,7 @@ void Space::begin_in_place(DeviceId device) {
     const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
     for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
       if (slots[slot].device != device) continue;
-      alloc::RunSet settled;
+      alloc::UnitSet settled;
       for (const alloc::UnitRun& run : zones_.used_runs(zone)) settled.insert(run);
       for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) settled.erase(run);
       for (const alloc::UnitRun& run : settled.runs()) {

@@ -35,8 +35,8 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
   return {};
 }
 
-Status Space::know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
-                        std::uint32_t units) {
+Status Space::register_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                            std::uint32_t units) {
   const io::Lock lock(mutex_);
   if (slabs_.is_known(zone) && *zones_.slots(zone) == slots && zones_.zone_units(zone) == units) {
     return {};

@@ -21,7 +21,7 @@ enum class CounterId : std::uint16_t {
   kTransactionsFailed,
   kTransactionsBuffered,
   kGroups,
-  kCommitRounds,   // batches of cells and log blocks sent by the lane
+  kCommitRounds,   // batches of cells and log blocks sent by the pipeline
   kCommitFlushes,  // flushes sent for them
   kReads,
   kBytesRead,        // user bytes handed out
@@ -77,7 +77,7 @@ enum class CounterId : std::uint16_t {
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices
-  kLogFirstBlobs,            // young blobs that rode in the log
+  kLogFirstBlobs,            // unplaced blobs that rode in the log
   kLogBlobsPacked,           // ... and got a place in a stripe later
   kRecoveryLogCopiesHealed,  // log blocks missing on some copy
   kWritersAbandoned,         // bodies without an object that openings found

@@ -4,14 +4,15 @@
 
 namespace hexad::core {
 
-Result<alloc::Extent> Attempt::allocate(std::uint32_t units, Space& space, Lane& lane) {
+Result<alloc::Extent> Attempt::allocate(std::uint32_t units, Space& space,
+                                        CommitPipeline& pipeline) {
   const auto is_full = [](const Result<alloc::Extent>& extent) {
     return !extent.ok() && extent.error().code == ErrorCode::kNoSpace;
   };
   Result<alloc::Extent> extent = space.allocate(units);
   if (is_full(extent)) {
     // Once more, so that what comes back after this was read is a reason to repeat.
-    note_room(space, lane);
+    note_room(space, pipeline);
     extent = space.allocate(units);
   }
   if (is_full(extent)) {
@@ -24,8 +25,8 @@ Result<alloc::Extent> Attempt::allocate(std::uint32_t units, Space& space, Lane&
   return extent;
 }
 
-void Attempt::note_room(Space& space, Lane& lane) {
-  durable = lane.durable();
+void Attempt::note_room(Space& space, CommitPipeline& pipeline) {
+  durable = pipeline.durable();
   const alloc::SpaceCounters units = space.counters();
   all_units = units.total;
   free_units = units.free;
@@ -42,7 +43,7 @@ std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedO
   };
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     add(prepared[i]);
-    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
+    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->unplaced);
   }
   return pieces;
 }

@@ -7,7 +7,7 @@
 #include "alloc/zone.h"
 #include "base/error.h"
 #include "core/api/transaction.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/metadata/metadata.h"
 #include "core/plan/planner.h"
 #include "core/plan/prepared.h"
@@ -33,7 +33,7 @@ inline constexpr std::uint64_t kMostDeleted = 10'000;
 // What it holds, and what it lacked.
 struct Attempt {
   std::vector<alloc::Extent> allocated;
-  PromisedUnits reserved;  // for young blobs
+  PromisedUnits reserved;  // for unplaced blobs
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
@@ -49,7 +49,7 @@ struct Attempt {
   const WarmKeys* warm = nullptr;      // in: what it may ask the index for; null: for everything
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
-  bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
+  bool places_ahead = false;           // in: unplaced blobs are promised nothing and placed at once
   int tries = 0;                       // in: that there were before it
   io::Nanos* patience = nullptr;       // in and out: how long it may wait for short reads yet
   int* packings = nullptr;             // in and out: as kMaxPackings, yet
@@ -57,13 +57,13 @@ struct Attempt {
 
   // Takes so many units for it, under the sequencer's lock. Where no zone has room, whoever repeats
   // the attempt makes another one first, without that lock: its headers are written to devices.
-  Result<alloc::Extent> allocate(std::uint32_t units, Space& space, Lane& lane);
+  Result<alloc::Extent> allocate(std::uint32_t units, Space& space, CommitPipeline& pipeline);
   // What there is for it, with what it has taken or reserved itself given back.
-  void note_room(Space& space, Lane& lane);
+  void note_room(Space& space, CommitPipeline& pipeline);
 
   // A commit that rests on state others are still writing is answered only when that state is
   // durable (R14). kNoSpace that no room would help is a quota.
-  static bool rests_on_state(ErrorCode code) {
+  static bool depends_on_state(ErrorCode code) {
     return code == ErrorCode::kNoSpace || code == ErrorCode::kConflict ||
            code == ErrorCode::kNotFound || code == ErrorCode::kAlreadyExists ||
            code == ErrorCode::kNotEmpty || code == ErrorCode::kTooBig ||

@@ -16,7 +16,7 @@
 #include "core/cache/read_pins.h"
 #include "core/clean/cleaner.h"
 #include "core/clean/slab_mover.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/stripe_placer.h"
 #include "core/job/errands.h"
 #include "core/job/job_scheduler.h"
@@ -58,7 +58,7 @@ class CommitPath {
     Order& order;
     IdSource& ids;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     OwnCommits& commits;
     ZoneMaker& zones;
     Reclaimer& reclaimer;

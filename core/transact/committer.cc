@@ -17,11 +17,11 @@ namespace {
 constexpr int kMaxRewrites = 8;
 
 // One alone takes as much when it is placed ahead as it is promised, and keeps it.
-std::size_t young_blobs(const Transaction& transaction, PreparedOps& prepared) {
+std::size_t unplaced_blobs(const Transaction& transaction, PreparedOps& prepared) {
   const std::vector<PayloadPiece*> pieces = blob_pieces(transaction, prepared);
   return static_cast<std::size_t>(
       std::count_if(pieces.begin(), pieces.end(),
-                    [](const PayloadPiece* piece) { return piece->prepared.is_young(); }));
+                    [](const PayloadPiece* piece) { return piece->prepared.is_unplaced(); }));
 }
 
 std::vector<std::uint32_t> units_of(const std::vector<PayloadPiece*>& pieces) {
@@ -58,7 +58,7 @@ Result<bool> Committer::cut_shorter(const Transaction& transaction, PreparedOps&
   const std::uint32_t longest = units.empty() ? 0 : *std::max_element(units.begin(), units.end());
   const std::vector<std::uint32_t> runs = parts_.space.spare_runs(longest);
   const std::uint32_t cut = choose_cut(
-      {units, runs, most_stripes(parts_.lane.max_record(), parts_.shape), cuts.shortest()});
+      {units, runs, most_stripes(parts_.pipeline.max_record(), parts_.shape), cuts.shortest()});
   if (cut == 0) return false;
   cuts.most_units = cut;
   HEXAD_TRY(parts_.preparer.cut(transaction, cut, prepared));
@@ -76,7 +76,7 @@ void Committer::count_cuts(const Cuts& cuts, std::size_t pieces) {
 }
 
 Status Committer::rewrite_page(const CrowdedPage& crowded) {
-  HEXAD_TRY(parts_.lane.wait_durable(parts_.lane.next_lsn() - 1));
+  HEXAD_TRY(parts_.pipeline.wait_durable(parts_.pipeline.next_lsn() - 1));
   const std::uint64_t begin = std::uint64_t{crowded.page} * kPageSpan;
   Transaction transaction;
   {
@@ -96,16 +96,16 @@ Status Committer::rewrite_page(const CrowdedPage& crowded) {
   }
   HEXAD_TRY_ASSIGN(PreparedOps prepared, parts_.preparer.prepare(transaction));
   Submission submission;
-  Lsn rests_on = 0;
-  const Status status = sequence(transaction, prepared, submission, &rests_on, Author::kEngine);
+  Lsn depends_on = 0;
+  const Status status = sequence(transaction, prepared, submission, &depends_on, Author::kEngine);
   // Somebody has changed the object meanwhile: whoever wanted this looks again.
   if (!status.ok() && status.error().code == ErrorCode::kConflict) return {};
   HEXAD_TRY(status);
-  return parts_.lane.wait_durable(submission.lsn);
+  return parts_.pipeline.wait_durable(submission.lsn);
 }
 
 Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared,
-                           Submission& submission, Lsn* rests_on, Author author) {
+                           Submission& submission, Lsn* depends_on, Author author) {
   int rewrites = 0;
   int cold = 0;
   bool places_ahead = false;
@@ -129,8 +129,8 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
       if (!parts_.order.sequencer.lock_unless_recalled()) return WriteGate::called_back_early();
       const SequencerLock lock(parts_.order.sequencer, std::adopt_lock);
       outcome = parts_.placer.place(parts_.order, transaction, prepared, submission, attempt);
-      if (!outcome.ok() && Attempt::rests_on_state(outcome.error().code)) {
-        *rests_on = parts_.lane.next_lsn() - 1;
+      if (!outcome.ok() && Attempt::depends_on_state(outcome.error().code)) {
+        *depends_on = parts_.pipeline.next_lsn() - 1;
       }
     }
     if (!outcome.ok()) return parts_.gate.unsequenced(outcome.status());
@@ -155,7 +155,7 @@ Status Committer::sequence(const Transaction& transaction, PreparedOps& prepared
         break;
       case Outcome::kNeedsRoom: {
         const bool is_full = attempt.no_space && !attempt.wants_zone;
-        const bool may_share = is_full && young_blobs(transaction, prepared) > 1;
+        const bool may_share = is_full && unplaced_blobs(transaction, prepared) > 1;
         if (may_share && !std::exchange(places_ahead, true)) break;
         if (is_full) {
           HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "core/api/transaction.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/job/errands.h"
 #include "core/metadata/metadata.h"
 #include "core/plan/planner.h"
@@ -31,7 +31,7 @@ class Committer {
   struct Parts {
     Order& order;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     const StoreShape& shape;
     Metadata& metadata;
     Space& space;
@@ -47,10 +47,10 @@ class Committer {
 
   explicit Committer(const Parts& parts) : parts_(parts) {}
 
-  // Until the transaction has its place or has failed. `rests_on`: the LSN that must be durable
+  // Until the transaction has its place or has failed. `depends_on`: the LSN that must be durable
   // before a failure may be told.
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
-                  Lsn* rests_on, Author author = Author::kUser);
+                  Lsn* depends_on, Author author = Author::kUser);
 
  private:
   struct Cuts;

@@ -59,7 +59,7 @@ struct LayerMerger::Key {
 };
 
 Status LayerMerger::merge(const LayeredObject& object) {
-  HEXAD_TRY(parts_.lane.wait_durable(parts_.lane.next_lsn() - 1));
+  HEXAD_TRY(parts_.pipeline.wait_durable(parts_.pipeline.next_lsn() - 1));
   std::vector<OmapId> layers;
   auto hidden = OmapCursor::Hidden::kSkipped;
   {

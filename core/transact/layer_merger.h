@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/jobs/deletion_job.h"
 #include "core/plan/owners.h"
 #include "core/plan/planner.h"
@@ -23,7 +23,7 @@ class LayerMerger {
  public:
   // All outlive it.
   struct Parts {
-    Lane& lane;
+    CommitPipeline& pipeline;
     StoreReader& reads;
     const LogBlobs& log_blobs;
     const RecordShape& shape;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/jobs/checkpointer.h"
 #include "kv/tiered/tiered_index.h"
 
@@ -13,8 +13,8 @@ namespace hexad::core {
 class LogTrimmer {
  public:
   // All outlive it.
-  LogTrimmer(Checkpointer& checkpointer, const kv::TieredIndex& index, Lane& lane)
-      : checkpointer_(checkpointer), index_(index), lane_(lane) {}
+  LogTrimmer(Checkpointer& checkpointer, const kv::TieredIndex& index, CommitPipeline& pipeline)
+      : checkpointer_(checkpointer), index_(index), pipeline_(pipeline) {}
 
   // For a record of so many bytes, or there was more to trim. Under no lock.
   Status make(std::uint64_t record_bytes);
@@ -22,7 +22,7 @@ class LogTrimmer {
  private:
   Checkpointer& checkpointer_;
   const kv::TieredIndex& index_;
-  Lane& lane_;
+  CommitPipeline& pipeline_;
 };
 
 }  // namespace hexad::core

@@ -41,7 +41,7 @@ Result<std::optional<ObjectSummary>> OpPreparer::newest_summary(std::string_view
   return summary;
 }
 
-void OpPreparer::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
+void OpPreparer::propagate_hints(const Transaction& transaction, PreparedOps& prepared) {
   const std::vector<TransactionOp>& ops = transaction.ops();
   const auto sets = [](const TransactionOp& op) {
     return op.kind == OpKind::kSetHint || (op.kind == OpKind::kPut && op.hint != Hint::kNone);
@@ -87,7 +87,7 @@ Result<std::shared_ptr<CountedNames>> OpPreparer::count_names(std::vector<NameRa
   {
     if (!parts_.order.sequencer.lock_unless_recalled()) return WriteGate::called_back_early();
     const SequencerLock lock(parts_.order.sequencer, std::adopt_lock);
-    HEXAD_TRY_ASSIGN(view, parts_.metadata.view(parts_.lane.next_lsn() - 1));
+    HEXAD_TRY_ASSIGN(view, parts_.metadata.view(parts_.pipeline.next_lsn() - 1));
     parts_.order.newest.add_count(counted);
   }
   for (const CountedNames::Keys& keys : counted->keys) {
@@ -103,10 +103,11 @@ Result<std::shared_ptr<CountedNames>> OpPreparer::count_names(std::vector<NameRa
 }
 
 Status OpPreparer::wait_until_read(Lsn lsn) {
-  parts_.lane.hurry(lsn);
-  Status readable = parts_.lane.wait_durable(lsn, LsnWaiters::Until::kAnswered);
+  parts_.pipeline.hurry(lsn);
+  Status readable = parts_.pipeline.wait_durable(lsn, LsnWaiters::Until::kAnswered);
   HEXAD_TRY(
-      parts_.gate.check());  // what has stopped the lane meanwhile has not touched this transaction
+      parts_.gate
+          .check());  // what has stopped the pipeline meanwhile has not touched this transaction
   return readable;
 }
 
@@ -114,7 +115,7 @@ Result<ComparedBytes> OpPreparer::compare_bytes(const TransactionOp& op) {
   ComparedBytes compared;
   HEXAD_TRY_ASSIGN(const auto newest, newest_summary(op.collection, op.name));
   if (!newest.has_value()) return compared;
-  if (newest->version > parts_.lane.visible()) {
+  if (newest->version > parts_.pipeline.visible()) {
     // An older version would be compared in vain.
     HEXAD_TRY(wait_until_read(newest->version));
   }
@@ -127,7 +128,7 @@ Result<ComparedBytes> OpPreparer::compare_bytes(const TransactionOp& op) {
   if (space != newest_space) {
     // So would be a state from before a split or merge that gives the name to another object.
     state = {};
-    HEXAD_TRY(wait_until_read(parts_.lane.next_lsn() - 1));
+    HEXAD_TRY(wait_until_read(parts_.pipeline.next_lsn() - 1));
     HEXAD_TRY_ASSIGN(state, parts_.reads.read_state());
     HEXAD_TRY_ASSIGN(space, space_of(op, state.view->get(collection_key(op.collection))));
   }
@@ -210,7 +211,7 @@ Status OpPreparer::prepare_op(const Transaction& transaction, const Redo& how, P
 
 Result<PreparedOps> OpPreparer::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
-  tell_hints(transaction, prepared);
+  propagate_hints(transaction, prepared);
   Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
@@ -262,12 +263,12 @@ Status OpPreparer::cut(const Transaction& transaction, std::uint32_t most_units,
           prepare_op(transaction, {i, prepared[i].base, Inlining::kOfNone}, preparing, prepared));
     }
     const std::shared_ptr<StagedObject>& staged = transaction.ops()[i].staged;
-    if (staged == nullptr || !too_long(staged->young)) continue;
+    if (staged == nullptr || !too_long(staged->unplaced)) continue;
     // All of it anew, however many pieces it is in by now.
-    HEXAD_TRY_ASSIGN(
-        staged->young,
-        prepare_payload(parts_.blobs, staged->young_bytes.bytes(), staged->young_hint,
-                        staged->young_policy, 0, Inlining::kOfNone, &preparing.copies, most_units));
+    HEXAD_TRY_ASSIGN(staged->unplaced,
+                     prepare_payload(parts_.blobs, staged->unplaced_bytes.bytes(),
+                                     staged->unplaced_hint, staged->unplaced_policy, 0,
+                                     Inlining::kOfNone, &preparing.copies, most_units));
   }
   return {};
 }

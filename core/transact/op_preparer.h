@@ -15,7 +15,7 @@
 #include "compression/policy.h"
 #include "core/api/transaction.h"
 #include "core/blob/blob_prepare.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/metadata/metadata.h"
 #include "core/plan/prepared.h"
 #include "core/read/store_reader.h"
@@ -32,7 +32,7 @@ class OpPreparer {
   struct Parts {
     Order& order;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Metadata& metadata;
     StoreReader& reads;
     const BlobPreparer& blobs;
@@ -64,7 +64,7 @@ class OpPreparer {
                     PreparedOps& prepared);
   Result<compression::Policy> policy_of(std::string_view collection);
   // Takes hints of the transaction to the later ops that bring data for the same objects.
-  static void tell_hints(const Transaction& transaction, PreparedOps& prepared);
+  static void propagate_hints(const Transaction& transaction, PreparedOps& prepared);
   // The object in the newest state, pending commits included; nothing: there is none.
   Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
                                                       std::string_view name);

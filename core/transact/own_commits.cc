@@ -12,7 +12,7 @@ Result<Lsn> OwnCommits::try_commit(const FillRecord& fill, const std::function<v
   if (room == LogRoom::kCommon) HEXAD_TRY(parts_.gate.check());
   const ReadPins::Pin pin = parts_.reads.pin_visible();  // YB4 of core/space/log_blobs.h
   Submission submission;
-  submission.lsn = parts_.lane.next_lsn();
+  submission.lsn = parts_.pipeline.next_lsn();
   submission.record.time = parts_.clock.wall_time();
   parts_.order.newest.fill_walk() = {kMostDeleted};
   const Status filled = fill(submission.record);
@@ -23,20 +23,20 @@ Result<Lsn> OwnCommits::try_commit(const FillRecord& fill, const std::function<v
     return Lsn{0};
   }
   HEXAD_TRY(filled);
-  HEXAD_TRY(parts_.space.check_deaths(submission.record));
+  HEXAD_TRY(parts_.space.check_releases(submission.record));
   parts_.space.note_in_place(submission.record);
   submission.encoded = encode_own_part(submission.record, parts_.shape);
-  HEXAD_TRY_ASSIGN(const bool reserved, parts_.lane.try_reserve(submission, room));
+  HEXAD_TRY_ASSIGN(const bool reserved, parts_.pipeline.try_reserve(submission, room));
   if (!reserved) {
-    lacking.log_bytes = parts_.lane.record_bound(submission);
+    lacking.log_bytes = parts_.pipeline.record_bound(submission);
     return Lsn{0};
   }
   const Lsn lsn = submission.lsn;
   parts_.order.newest.apply(lsn, submission.record.images);
-  for (const LogPlace& death : submission.record.young_deaths) {
-    parts_.space.give_back(parts_.log_blobs.kill(death));
+  for (const LogPlace& release : submission.record.unplaced_releases) {
+    parts_.space.release(parts_.log_blobs.release(release));
   }
-  parts_.lane.enqueue(std::move(submission));
+  parts_.pipeline.enqueue(std::move(submission));
   if (placed) placed();
   return lsn;
 }
@@ -49,7 +49,7 @@ Result<Lsn> OwnCommits::commit_internal(const FillRecord& fill, const std::funct
     Lacking lacking;
     HEXAD_TRY_ASSIGN(const Lsn lsn, try_commit(fill, placed, room, lacking));
     if (lsn > 0) {
-      HEXAD_TRY(parts_.lane.wait_durable(lsn));
+      HEXAD_TRY(parts_.pipeline.wait_durable(lsn));
       return lsn;
     }
     if (room == LogRoom::kPacking) {

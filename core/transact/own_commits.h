@@ -1,4 +1,4 @@
-// Changes of the store's own on their way to the lane.
+// Changes of the store's own on their way to the pipeline.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
@@ -28,7 +28,7 @@ class OwnCommits final : public InternalCommits {
     Order& order;
     const WriteGate& gate;
     StoreReader& reads;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Space& space;
     LogBlobs& log_blobs;
     const RecordShape& shape;

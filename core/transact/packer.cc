@@ -9,11 +9,11 @@ Status Packer::pack_payloads() {
   {
     // What was sealed before that is durable, or its group has failed.
     const SequencerLock lock(parts_.order.sequencer);
-    HEXAD_TRY(parts_.lane.drain());
+    HEXAD_TRY(parts_.pipeline.drain());
   }
   for (;;) {
-    const std::vector<YoungBlob> blobs =
-        parts_.log_blobs.take_payloads(kPackBytes, parts_.lane.max_packing_record());
+    const std::vector<UnplacedBlob> blobs =
+        parts_.log_blobs.take_payloads(kPackBytes, parts_.pipeline.max_packing_record());
     if (blobs.empty()) return {};
     HEXAD_TRY(pack_some(blobs));
   }
@@ -21,18 +21,18 @@ Status Packer::pack_payloads() {
 
 // The cells are durable before the record says where they are; until that record is durable the log
 // has the blobs. A crash in between leaves units that nobody names, and they are free again.
-Status Packer::pack_some(const std::vector<YoungBlob>& blobs) {
+Status Packer::pack_some(const std::vector<UnplacedBlob>& blobs) {
   Result<PlacedBlobs> result = parts_.placer.place(blobs, 0);
   if (!result.ok()) {
-    parts_.space.give_back(parts_.log_blobs.hand_back(blobs));
+    parts_.space.release(parts_.log_blobs.return_payloads(blobs));
     return result.status();
   }
   const PlacedBlobs placed = std::move(result).value();
   // They stay in the log, with units reserved for them, before others can have these.
   const auto take_back = [&] {
-    for (const YoungBlob& blob : blobs) parts_.space.reserve(PromisedUnits(blob.units));
-    for (const StripeWrite& stripe : placed.stripes) parts_.space.abandon(stripe.where);
-    parts_.space.give_back(parts_.log_blobs.hand_back(blobs));
+    for (const UnplacedBlob& blob : blobs) parts_.space.reserve(PromisedUnits(blob.units));
+    for (const StripeWrite& stripe : placed.stripes) parts_.space.discard(stripe.where);
+    parts_.space.release(parts_.log_blobs.return_payloads(blobs));
   };
   StripeBatch batch(
       {parts_.shape, parts_.space, parts_.members, parts_.counters, StripeUse::kUser});
@@ -50,13 +50,13 @@ Status Packer::pack_some(const std::vector<YoungBlob>& blobs) {
   }
 
   std::vector<alloc::Extent> unused;
-  std::vector<YoungPlace> kept;
+  std::vector<UnplacedPlace> kept;
   const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
     unused.clear();
     // Under the sequencer's lock: what has died by now stays where it is, and its bytes in the
     // stripe were never alive.
     std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> live;
-    for (const YoungPlace& place : placed.part.placed) {
+    for (const UnplacedPlace& place : placed.part.placed) {
       const std::optional<LogBlobs::Found> found = parts_.log_blobs.find(place.from);
       if (!found.has_value() || found->dead || found->place.has_value()) continue;
       live[{place.where.zone, place.where.unit}] += place.stored;
@@ -88,7 +88,7 @@ Status Packer::pack_some(const std::vector<YoungBlob>& blobs) {
     take_back();
     return committed.status();
   }
-  for (const alloc::Extent& where : unused) parts_.space.abandon(where);
+  for (const alloc::Extent& where : unused) parts_.space.discard(where);
   parts_.counters.add(CounterId::kLogBlobsPacked, kept.size());
   return committed.status();
 }

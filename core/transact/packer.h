@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/commit/stripe_placer.h"
 #include "core/membership/membership.h"
 #include "core/record/shape.h"
@@ -29,19 +29,19 @@ class Packer {
     LogBlobs& log_blobs;
     Counters& counters;
     Order& order;
-    Lane& lane;
+    CommitPipeline& pipeline;
     const StripePlacer& placer;
     Membership& membership;
     InternalCommits& commits;
   };
   explicit Packer(const Parts& parts) : parts_(parts) {}
 
-  // All there is. Precondition: no further payload goes into the log (Lane::pause_payloads). Under
-  // the checkpoint's lock, so that nobody else packs.
+  // All there is. Precondition: no further payload goes into the log
+  // (CommitPipeline::pause_payloads). Under the checkpoint's lock, so that nobody else packs.
   Status pack_payloads();
 
  private:
-  Status pack_some(const std::vector<YoungBlob>& blobs);
+  Status pack_some(const std::vector<UnplacedBlob>& blobs);
 
   const Parts parts_;
 };

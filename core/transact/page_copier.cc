@@ -160,7 +160,8 @@ Status PageCopier::copy_next(Step& step) {
 Status PageCopier::copy_some(CopiedPages& copied) {
   HEXAD_TRY(parts_.ids.may_draw());
   // Both pages, and what is counted of their blobs.
-  const std::size_t most_bytes = std::min<std::size_t>(kBytesAtOnce, parts_.lane.max_record() / 8);
+  const std::size_t most_bytes =
+      std::min<std::size_t>(kBytesAtOnce, parts_.pipeline.max_record() / 8);
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;
   const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {

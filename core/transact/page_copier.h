@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/internal_commits.h"
-#include "core/commit/lane.h"
 #include "core/job/errands.h"
 #include "core/jobs/deletion_job.h"
 #include "core/metadata/metadata.h"
@@ -30,7 +30,7 @@ class PageCopier {
   // All outlive it.
   struct Parts {
     Order& order;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Metadata& metadata;
     const LogBlobs& log_blobs;
     const RecordShape& shape;

@@ -90,7 +90,7 @@ void name_blobs(const Transaction& transaction, PreparedOps& prepared, Lsn lsn) 
   std::uint32_t unit = 1;
   for (PayloadPiece* piece : blob_pieces(transaction, prepared)) {
     Blob& blob = piece->prepared.blob;
-    if (piece->prepared.is_young()) {
+    if (piece->prepared.is_unplaced()) {
       blob.log = {lsn, index};
     } else {
       blob.where = {kNoZone, unit, piece->prepared.units};
@@ -137,7 +137,7 @@ void PlanRehearsal::rehearse(const Transaction& transaction, PreparedOps& prepar
   {
     if (!parts_.order.sequencer.lock_unless_recalled()) return;
     const SequencerLock lock(parts_.order.sequencer, std::adopt_lock);
-    lsn = parts_.lane.next_lsn();
+    lsn = parts_.pipeline.next_lsn();
     Result<std::unique_ptr<MetaView>> newest = parts_.metadata.view(lsn - 1);
     if (!newest.ok()) return;
     view = std::move(newest).value();

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "core/api/transaction.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/metadata/metadata.h"
 #include "core/plan/prepared.h"
 #include "core/read/store_reader.h"
@@ -19,7 +19,7 @@ class PlanRehearsal {
   // All outlive it.
   struct Parts {
     Order& order;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Metadata& metadata;
     StoreReader& reads;
     PlanBasis basis;

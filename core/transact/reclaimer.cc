@@ -5,7 +5,7 @@
 namespace hexad::core {
 
 Lsn Reclaimer::reclaim() {
-  const Lsn recorded = lane_.recorded();
+  const Lsn recorded = pipeline_.recorded();
   Lsn looked_at = recorded;
   pins_.reclaim(recorded, [&](const ReadPins::Limits& limits) {
     looked_at = limits.wide;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/cache/read_pins.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/space/log_blobs.h"
 #include "core/space/space.h"
 
@@ -11,15 +11,15 @@ namespace hexad::core {
 class Reclaimer {
  public:
   // All outlive it.
-  Reclaimer(Lane& lane, ReadPins& pins, Space& space, LogBlobs& log_blobs)
-      : lane_(lane), pins_(pins), space_(space), log_blobs_(log_blobs) {}
+  Reclaimer(CommitPipeline& pipeline, ReadPins& pins, Space& space, LogBlobs& log_blobs)
+      : pipeline_(pipeline), pins_(pins), space_(space), log_blobs_(log_blobs) {}
 
   // Returns the oldest state that a read looks at which has just begun, or is short; that of now
   // where there is none. Any thread.
   Lsn reclaim();
 
  private:
-  Lane& lane_;
+  CommitPipeline& pipeline_;
   ReadPins& pins_;
   Space& space_;
   LogBlobs& log_blobs_;

@@ -64,16 +64,16 @@ Status SpaceFinder::find(const Attempt& attempt) {
   if (reserved < attempt.promised || has_more(attempt)) return {};
   if (reserved > 0) {
     // What is in flight gives back most of what it has reserved, and so does packing.
-    HEXAD_TRY(parts_.lane.wait_durable(parts_.lane.next_lsn() - 1));
+    HEXAD_TRY(parts_.pipeline.wait_durable(parts_.pipeline.next_lsn() - 1));
     HEXAD_TRY(pack(worth_packing(parts_.shape)));
     const bool more = has_more(attempt);
     if (more || parts_.space.reserved() < reserved) return {};
   }
   // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9).
   if (parts_.space.has_deferred()) {
-    const Lsn freed = parts_.lane.next_lsn() - 1;
-    HEXAD_TRY(parts_.lane.wait_durable(freed));
-    const Status recorded = parts_.lane.wait_recorded(freed);
+    const Lsn freed = parts_.pipeline.next_lsn() - 1;
+    HEXAD_TRY(parts_.pipeline.wait_durable(freed));
+    const Status recorded = parts_.pipeline.wait_recorded(freed);
     const bool full = !recorded.ok() && recorded.error().code == ErrorCode::kNoSpace;
     if (!full) {
       HEXAD_TRY(recorded);
@@ -87,14 +87,14 @@ Status SpaceFinder::find(const Attempt& attempt) {
   if (moved.ok() && *moved) return {};
   if (!moved.ok()) hooks_.note_cleaning(moved.status());
   // While this looked elsewhere, others may have recorded what was freed, or ended their reads.
-  const Lsn recorded = parts_.lane.recorded();
+  const Lsn recorded = parts_.pipeline.recorded();
   const bool looked_at = parts_.reclaimer.reclaim() < recorded;
   if (has_more(attempt)) return {};
   // Others have gone on meanwhile, with what came back perhaps, and what they replace comes back in
   // turn: only who finds nobody going on has found the store full.
-  const Lsn newest = parts_.lane.next_lsn() - 1;
+  const Lsn newest = parts_.pipeline.next_lsn() - 1;
   if (newest > attempt.durable && attempt.tries < kMaxPatience) {
-    return parts_.lane.wait_durable(newest);
+    return parts_.pipeline.wait_durable(newest);
   }
   // Nobody goes on, and nothing can be moved: now the little counts, too, that rides in the log,
   // and what is packed can be moved by the next try. After that nothing rides there but what others

@@ -10,7 +10,7 @@
 #include "core/cache/read_pins.h"
 #include "core/clean/cleaner.h"
 #include "core/clean/slab_mover.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/jobs/checkpointer.h"
 #include "core/jobs/deletion_job.h"
 #include "core/membership/membership.h"
@@ -31,7 +31,7 @@ class SpaceFinder {
   // All outlive it.
   struct Parts {
     const StoreShape& shape;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Space& space;
     LogBlobs& log_blobs;
     ReadPins& pins;

@@ -18,7 +18,7 @@ constexpr io::Nanos kLook = 1'000'000;
 // or count all that there is. New ones pin newer states, and are in nobody's way: what was freed is
 // recorded by now.
 bool SpaceWaits::outlast_reads(const Attempt& attempt) {
-  const Lsn recorded = parts_.lane.recorded();
+  const Lsn recorded = parts_.pipeline.recorded();
   const io::Nanos began = parts_.executor.clock().now();
   for (;;) {
     const Lsn looked_at = parts_.reclaimer.reclaim();

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/space/space.h"
 #include "core/transact/attempt.h"
 #include "core/transact/reclaimer.h"
@@ -20,7 +20,7 @@ class SpaceWaits {
   struct Parts {
     io::Executor& executor;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Space& space;
     Reclaimer& reclaimer;
     std::function<Status()> release_left;  // slabs that zones have left (R9)

@@ -20,7 +20,7 @@ Result<alloc::Extent> StreamRoom::allocate(std::uint32_t units, std::uint32_t sh
     Result<alloc::Extent> extent = [&]() -> Result<alloc::Extent> {
       if (!order_.sequencer.lock_unless_recalled()) return WriteGate::called_back_early();
       const SequencerLock lock(order_.sequencer, std::adopt_lock);
-      return attempt.allocate(units, space_, lane_);
+      return attempt.allocate(units, space_, pipeline_);
     }();
     if (extent.ok()) return extent;
     if (!attempt.no_space) return extent;

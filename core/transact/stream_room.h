@@ -5,7 +5,7 @@
 
 #include "alloc/zone.h"
 #include "base/error.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/space/space.h"
 #include "core/transact/order.h"
 #include "core/transact/room_maker.h"
@@ -16,8 +16,9 @@ namespace hexad::core {
 class StreamRoom {
  public:
   // All outlive it.
-  StreamRoom(Order& order, const WriteGate& gate, Lane& lane, Space& space, RoomMaker& room)
-      : order_(order), gate_(gate), lane_(lane), space_(space), room_(room) {}
+  StreamRoom(Order& order, const WriteGate& gate, CommitPipeline& pipeline, Space& space,
+             RoomMaker& room)
+      : order_(order), gate_(gate), pipeline_(pipeline), space_(space), room_(room) {}
 
   // `cut`: not 0, with an error, where no run is that long: it is to be cut into stripes of so many
   // units, at least `shortest`, which there are.
@@ -26,7 +27,7 @@ class StreamRoom {
  private:
   Order& order_;
   const WriteGate& gate_;
-  Lane& lane_;
+  CommitPipeline& pipeline_;
   Space& space_;
   RoomMaker& room_;
 };

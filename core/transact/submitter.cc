@@ -20,9 +20,9 @@ void Submitter::seal_soon() {
 
 Status Submitter::sync() {
   if (parts_.gate.is_closed()) return parts_.gate.check();
-  const Lsn last =
-      parts_.lane.stopped().has_value() ? parts_.lane.durable() : Lsn{parts_.lane.next_lsn() - 1};
-  Status durable = parts_.lane.wait_durable(last);
+  const Lsn last = parts_.pipeline.stopped().has_value() ? parts_.pipeline.durable()
+                                                         : Lsn{parts_.pipeline.next_lsn() - 1};
+  Status durable = parts_.pipeline.wait_durable(last);
   HEXAD_TRY(parts_.gate.lost_buffered());
   return durable;
 }
@@ -57,7 +57,7 @@ Result<Lsn> Submitter::commit(Transaction&& transaction, const CommitOptions& op
   HEXAD_TRY_ASSIGN(const std::shared_ptr<void> budget, budget_.take(payload));
   const io::Nanos admitted = parts_.executor.clock().now();
   const bool buffered = durability == Durability::kBuffered;
-  Lsn rests_on = 0;
+  Lsn depends_on = 0;
   Lsn lsn = 0;
   // Whoever is told kExhausted is told that nothing has happened.
   std::optional<io::NoUnwinding> none;
@@ -70,32 +70,32 @@ Result<Lsn> Submitter::commit(Transaction&& transaction, const CommitOptions& op
     // What is buffered, or may be left, stays in memory until it is durable.
     if (buffered || io::Recall::here() != nullptr) submission.budget = budget;
     Submission* kept = &submission;
-    HEXAD_TRY(parts_.committer.sequence(transaction, prepared, *kept, &rests_on));
+    HEXAD_TRY(parts_.committer.sequence(transaction, prepared, *kept, &depends_on));
     none.emplace("the answer of a commit");
     lsn = submission.lsn;
-    if (!buffered) return parts_.lane.wait_durable(lsn, LsnWaiters::Until::kAnswered);
-    HEXAD_TRY(parts_.lane.make_visible(lsn));
+    if (!buffered) return parts_.pipeline.wait_durable(lsn, LsnWaiters::Until::kAnswered);
+    HEXAD_TRY(parts_.pipeline.make_visible(lsn));
     return {};
   }();
   if (status.ok()) {
     if (buffered) {
       parts_.counters.add(CounterId::kTransactionsBuffered);
-      parts_.lane.pump_beside();
+      parts_.pipeline.pump_beside();
       seal_soon();
     }
     parts_.counters.add(CounterId::kBytesWritten, transaction.written_bytes());
     return lsn;
   }
   // It has been left, and goes on.
-  if (lsn > 0 && io::Recall::has_come() && !parts_.lane.stopped().has_value()) {
+  if (lsn > 0 && io::Recall::has_come() && !parts_.pipeline.stopped().has_value()) {
     io::Recall::note_left_commit();
     return status.error();
   }
   parts_.counters.add(CounterId::kTransactionsFailed);
-  if (rests_on > 0) {
-    if (!buffered) parts_.lane.hurry(rests_on);
-    HEXAD_TRY(buffered ? parts_.lane.make_visible(rests_on)
-                       : parts_.lane.wait_durable(rests_on, LsnWaiters::Until::kAnswered));
+  if (depends_on > 0) {
+    if (!buffered) parts_.pipeline.hurry(depends_on);
+    HEXAD_TRY(buffered ? parts_.pipeline.make_visible(depends_on)
+                       : parts_.pipeline.wait_durable(depends_on, LsnWaiters::Until::kAnswered));
   }
   return parts_.gate.told(status.error(), durability);
 }
@@ -104,7 +104,7 @@ void Submitter::submit(Transaction&& transaction, const CommitCallback& done,
                        const CommitOptions& options) {
   const auto fail = [this](const CommitCallback& callback, const Error& error) {
     const io::Task task = [callback, error] { callback(error); };
-    parts_.lane.post(task);
+    parts_.pipeline.post(task);
   };
   const Durability durability = options.durability;
   const bool buffered = durability == Durability::kBuffered;
@@ -131,33 +131,35 @@ void Submitter::submit(Transaction&& transaction, const CommitCallback& done,
     done(std::move(result));
   };
   if (!buffered) submission.done = finish;
-  Lsn rests_on = 0;
+  Lsn depends_on = 0;
   Result<PreparedOps> prepared = parts_.preparer.prepare(*kept);
-  Status status = prepared.ok() ? parts_.committer.sequence(*kept, *prepared, submission, &rests_on)
-                                : prepared.status();
+  Status status = prepared.ok()
+                      ? parts_.committer.sequence(*kept, *prepared, submission, &depends_on)
+                      : prepared.status();
   std::optional<io::NoUnwinding> none;
   if (status.ok()) none.emplace("the answer of a commit");
   if (buffered && status.ok()) {
-    status = parts_.lane.make_visible(submission.lsn);
-  } else if (buffered && rests_on > 0) {
-    const Status visible = parts_.lane.make_visible(rests_on);
+    status = parts_.pipeline.make_visible(submission.lsn);
+  } else if (buffered && depends_on > 0) {
+    const Status visible = parts_.pipeline.make_visible(depends_on);
     if (!visible.ok()) status = visible;
-    rests_on = 0;
-  } else if (!status.ok() && rests_on == 0) {
+    depends_on = 0;
+  } else if (!status.ok() && depends_on == 0) {
     status = parts_.gate.told(status.error(), durability);
   }
   if (buffered && status.ok()) {
     parts_.counters.add(CounterId::kTransactionsBuffered);
-    parts_.lane.post([finish, lsn = submission.lsn] { finish(lsn); });
-    parts_.lane.pump_beside();
+    parts_.pipeline.post([finish, lsn = submission.lsn] { finish(lsn); });
+    parts_.pipeline.pump_beside();
     seal_soon();
   } else if (status.ok()) {
-    parts_.lane.pump();
-  } else if (rests_on > 0) {
-    parts_.lane.pump();
-    parts_.lane.when_durable(rests_on, [finish, error = status.error()](const Status& durable) {
-      finish(durable.ok() ? error : durable.error());
-    });
+    parts_.pipeline.pump();
+  } else if (depends_on > 0) {
+    parts_.pipeline.pump();
+    parts_.pipeline.when_durable(depends_on,
+                                 [finish, error = status.error()](const Status& durable) {
+                                   finish(durable.ok() ? error : durable.error());
+                                 });
   } else {
     fail(finish, status.error());
   }

@@ -9,8 +9,8 @@
 #include "core/api/commit_options.h"
 #include "core/api/options.h"
 #include "core/api/transaction.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/in_flight_budget.h"
-#include "core/commit/lane.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/seal_job.h"
 #include "core/plan/staged_object.h"
@@ -29,7 +29,7 @@ class Submitter {
     io::Executor& executor;
     const RuntimeOptions& options;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Counters& counters;
     SealJob& sealing;
     JobScheduler& jobs;

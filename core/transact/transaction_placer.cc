@@ -56,21 +56,21 @@ bool only_frees(const Transaction& transaction) {
 
 }  // namespace
 
-// Each young blob is promised a stripe of its own, which it will hardly need: many small ones share
-// one. Where there is not so much for all of them, they are placed before their group is known, in
-// as much as they take. Under the sequencer's lock.
+// Each unplaced blob is promised a stripe of its own, which it will hardly need: many small ones
+// share one. Where there is not so much for all of them, they are placed before their group is
+// known, in as much as they take. Under the sequencer's lock.
 Status TransactionPlacer::place_ahead(Submission& submission, Attempt& attempt) {
   for (std::uint32_t units = parts_.shape.max_pack_units;; units /= 2) {
     const std::size_t before = attempt.allocated.size();
     attempt.no_space = false;
-    Status taken = take_places(parts_.placer.plan(submission.young, units), submission, attempt);
+    Status taken = take_places(parts_.placer.plan(submission.unplaced, units), submission, attempt);
     // Shorter stripes fit where no long run is free, and none is to come.
     if (taken.ok() || !attempt.no_space || attempt.wants_zone || units <= 1) return taken;
     for (; attempt.allocated.size() > before; attempt.allocated.pop_back()) {
-      parts_.space.abandon(attempt.allocated.back());
+      parts_.space.discard(attempt.allocated.back());
     }
     submission.packs.clear();
-    for (YoungBlob& blob : submission.young) blob.where = {};
+    for (UnplacedBlob& blob : submission.unplaced) blob.where = {};
   }
 }
 
@@ -78,15 +78,15 @@ Status TransactionPlacer::take_places(const PlacementPlan& plan, Submission& sub
                                       Attempt& attempt) {
   for (const PackPlan& pack : plan.packs) {
     HEXAD_TRY_ASSIGN(const alloc::Extent where,
-                     attempt.allocate(pack.units, parts_.space, parts_.lane));
+                     attempt.allocate(pack.units, parts_.space, parts_.pipeline));
     submission.packs.push_back({pack, where});
   }
   const StoreShape& shape = parts_.shape;
   for (const std::size_t item : plan.own_stripe) {
-    YoungBlob& blob = submission.young[item];
+    UnplacedBlob& blob = submission.unplaced[item];
     const std::uint64_t cell = ec::cell_bytes(blob.stored.size(), shape.k(), shape.block);
     const auto units = static_cast<std::uint32_t>(divide_up(cell, shape.unit));
-    HEXAD_TRY_ASSIGN(blob.where, attempt.allocate(units, parts_.space, parts_.lane));
+    HEXAD_TRY_ASSIGN(blob.where, attempt.allocate(units, parts_.space, parts_.pipeline));
   }
   return {};
 }
@@ -96,8 +96,8 @@ Result<Outcome> TransactionPlacer::place(Order& order, const Transaction& transa
                                          Attempt& attempt) {
   const ReadPins::Pin pin = parts_.reads.pin_visible();  // YB4 of core/space/log_blobs.h
   Result<Outcome> outcome = plan_and_place(order, transaction, prepared, submission, attempt);
-  for (const alloc::Extent& extent : attempt.allocated) parts_.space.abandon(extent);
-  parts_.space.give_back(attempt.reserved);
+  for (const alloc::Extent& extent : attempt.allocated) parts_.space.discard(extent);
+  parts_.space.release(attempt.reserved);
   if (outcome.ok()) return outcome;
   if (attempt.too_many_deleted) return Outcome::kTombstones;
   if (attempt.no_space) return Outcome::kNeedsRoom;
@@ -114,17 +114,17 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
   std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& blob = blobs[i]->prepared;
-    if (blob.is_young() && attempt.places_ahead) continue;
-    if (blob.is_young() && parts_.space.try_reserve(blob.units)) {
+    if (blob.is_unplaced() && attempt.places_ahead) continue;
+    if (blob.is_unplaced() && parts_.space.try_reserve(blob.units)) {
       attempt.reserved += PromisedUnits(blob.units);
       continue;
     }
-    HEXAD_TRY_ASSIGN(places[i], attempt.allocate(blob.units, parts_.space, parts_.lane));
+    HEXAD_TRY_ASSIGN(places[i], attempt.allocate(blob.units, parts_.space, parts_.pipeline));
   }
-  PlanContext context = parts_.basis.context(parts_.lane.next_lsn());
+  PlanContext context = parts_.basis.context(parts_.pipeline.next_lsn());
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     Blob& blob = blobs[i]->prepared.blob;
-    if (blobs[i]->prepared.is_young()) {
+    if (blobs[i]->prepared.is_unplaced()) {
       blob.log = {context.lsn, static_cast<std::uint32_t>(i)};
     } else {
       blob.where = places[i];
@@ -157,30 +157,30 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
     attempt.cut = std::move(plan.cut);
     return Outcome::kCut;
   }
-  HEXAD_TRY(parts_.space.check_deaths(plan.record));
+  HEXAD_TRY(parts_.space.check_releases(plan.record));
   parts_.space.note_in_place(plan.record);
-  submission.young.clear();
+  submission.unplaced.clear();
   submission.packs.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
     const Blob& blob = prepared_blob.blob;
     if (!plan.refers_to(blob.id())) continue;
-    if (!prepared_blob.is_young()) {
+    if (!prepared_blob.is_unplaced()) {
       plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0,
                                        parts_.space.unusable_slots(blob.where)});
       continue;
     }
     BlobOwner& owner = *plan.owners[blob.log.index];
     const bool promised = places[i].units == 0 && !attempt.places_ahead;
-    submission.young.push_back({blob.log, prepared_blob.stored, std::move(owner.key), owner.offset,
-                                promised ? prepared_blob.units : 0, places[i]});
+    submission.unplaced.push_back({blob.log, prepared_blob.stored, std::move(owner.key),
+                                   owner.offset, promised ? prepared_blob.units : 0, places[i]});
   }
   if (attempt.places_ahead) HEXAD_TRY(place_ahead(submission, attempt));
   for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
   if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space.reserve_whole() &&
       !parts_.space.slabs_left()) {
     attempt.no_space = true;
-    attempt.note_room(parts_.space, parts_.lane);
+    attempt.note_room(parts_.space, parts_.pipeline);
     attempt.space_error = Error{
         ErrorCode::kNoSpace,
         "what is left, " + format_size(attempt.free_units * parts_.shape.unit * parts_.shape.k()) +
@@ -191,9 +191,9 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
   submission.lsn = context.lsn;
   order.newest.encode_as_patches(plan.record.images);
   submission.encoded = encode_own_part(plan.record, parts_.shape.record);
-  HEXAD_TRY_ASSIGN(const bool reserved, parts_.lane.try_reserve(submission));
+  HEXAD_TRY_ASSIGN(const bool reserved, parts_.pipeline.try_reserve(submission));
   if (!reserved) {
-    attempt.record_bytes = parts_.lane.record_bound(submission);
+    attempt.record_bytes = parts_.pipeline.record_bound(submission);
     return Outcome::kNeedsRoom;
   }
 
@@ -206,7 +206,8 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
     parts_.fragmented.note(list.key, list.bytes, submission.lsn);
   }
   attempt.allocated.clear();
-  for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
+  for (const UnplacedBlob& blob : submission.unplaced)
+    attempt.reserved -= PromisedUnits(blob.units);
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     PreparedBlob& prepared_blob = blobs[i]->prepared;
     const bool wanted = plan.refers_to(prepared_blob.blob.id());
@@ -214,24 +215,24 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
       // Of a small one what it takes of a stripe that it shares.
       const std::uint64_t stripe = places[i].units * parts_.shape.unit * parts_.shape.k();
       parts_.counters.add(CounterId::kCompressedAllocated,
-                          prepared_blob.is_young() ? prepared_blob.blob.stored : stripe);
+                          prepared_blob.is_unplaced() ? prepared_blob.blob.stored : stripe);
     }
     if (!wanted) {
-      if (places[i].units > 0) parts_.space.abandon(places[i]);
-    } else if (!prepared_blob.is_young()) {
+      if (places[i].units > 0) parts_.space.discard(places[i]);
+    } else if (!prepared_blob.is_unplaced()) {
       submission.stripes.push_back({places[i], std::move(prepared_blob)});
     }
   }
-  for (const LogPlace& death : plan.record.young_deaths) {
-    parts_.space.give_back(parts_.log_blobs.kill(death));
+  for (const LogPlace& release : plan.record.unplaced_releases) {
+    parts_.space.release(parts_.log_blobs.release(release));
   }
   for (const TransactionOp& op : transaction.ops()) {
     if (op.staged != nullptr) op.staged->published = true;
   }
   for (const std::shared_ptr<CopiedPages>& copied : plan.copies) copied->taken = true;
   submission.record = std::move(plan.record);
-  parts_.lane.enqueue(std::move(submission));
-  if (!plan.doomed.empty()) parts_.deletions.schedule(std::move(plan.doomed));
+  parts_.pipeline.enqueue(std::move(submission));
+  if (!plan.deletions.empty()) parts_.deletions.schedule(std::move(plan.deletions));
   return Outcome::kSequenced;
 }
 

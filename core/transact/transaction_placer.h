@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "core/api/transaction.h"
 #include "core/clean/fragmented_lists.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/commit/stripe_placer.h"
 #include "core/jobs/deletion_job.h"
 #include "core/plan/prepared.h"
@@ -45,7 +45,7 @@ class TransactionPlacer {
     const WriteGate& gate;
     IdSource& ids;
     StoreReader& reads;
-    Lane& lane;
+    CommitPipeline& pipeline;
     const StoreShape& shape;
     Space& space;
     LogBlobs& log_blobs;

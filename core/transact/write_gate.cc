@@ -6,7 +6,7 @@
 namespace hexad::core {
 
 Status WriteGate::check() const {
-  if (lane_ == nullptr) {
+  if (pipeline_ == nullptr) {
     return Error{ErrorCode::kReadOnly, "the store is open for reading only",
                  "Open it with Access::kReadWrite."};
   }
@@ -14,7 +14,7 @@ Status WriteGate::check() const {
     return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
   }
   HEXAD_TRY(members_.check_not_fenced());  // TO1, whoever has met it
-  if (const auto stopped = lane_->stopped()) {
+  if (const auto stopped = pipeline_->stopped()) {
     return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
                  "Close it, check its devices, and open it again."};
   }
@@ -23,7 +23,7 @@ Status WriteGate::check() const {
 
 Status WriteGate::unsequenced(const Status& why) const {
   const bool unknown = !why.ok() && why.error().code == ErrorCode::kUnknown;
-  return unknown && lane_->stopped().has_value() ? check() : why;
+  return unknown && pipeline_->stopped().has_value() ? check() : why;
 }
 
 Error WriteGate::called_back_early() {
@@ -33,13 +33,13 @@ Error WriteGate::called_back_early() {
 }
 
 Status WriteGate::lost_buffered() const {
-  const std::optional<Lane::Lost> lost = lane_->lost_buffered();
+  const std::optional<CommitPipeline::Lost> lost = pipeline_->lost_buffered();
   if (!lost.has_value()) return {};
   return Error{ErrorCode::kIo,
                "the store has turned read-only before commits were durable that may have been "
                "answered: LSN " +
                    std::to_string(lost->first) + " to " + std::to_string(lost->last) +
-                   " may be lost (" + lane_->stopped()->message + ")",
+                   " may be lost (" + pipeline_->stopped()->message + ")",
                "Close the store, check its devices, open it again, and see which are there."};
 }
 
@@ -47,7 +47,7 @@ Status WriteGate::lost_buffered() const {
 Error WriteGate::told(const Error& error, Durability durability) const {
   const bool stopped = error.code == ErrorCode::kReadOnly || error.code == ErrorCode::kFenced;
   if (!stopped || durability != Durability::kDurable) return error;
-  if (lane_ == nullptr) return error;
+  if (pipeline_ == nullptr) return error;
   const Status lost = lost_buffered();
   return lost.ok() ? error : lost.error();
 }

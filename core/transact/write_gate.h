@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "core/api/commit_options.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/job/closing.h"
 #include "core/space/members.h"
 
@@ -11,9 +11,9 @@ namespace hexad::core {
 
 class WriteGate {
  public:
-  // All outlive it. `lane` null: the store is open for reading only.
-  WriteGate(Lane* lane, const Closing& closing, const Members& members)
-      : lane_(lane), closing_(closing), members_(members) {}
+  // All outlive it. `pipeline` null: the store is open for reading only.
+  WriteGate(CommitPipeline* pipeline, const Closing& closing, const Members& members)
+      : pipeline_(pipeline), closing_(closing), members_(members) {}
 
   // OK: it does. Any thread.
   Status check() const;
@@ -32,7 +32,7 @@ class WriteGate {
   Error told(const Error& error, Durability durability) const;
 
  private:
-  Lane* const lane_;
+  CommitPipeline* const pipeline_;
   const Closing& closing_;
   const Members& members_;
 };

@@ -53,12 +53,13 @@ Status ZoneMaker::make_locked(For whom, OwnCommits::Lacking& lacking) {
     // Nobody waits until the record is durable: what takes units of the zone stands behind it in
     // the log, and is durable only if it is (A10).
     HEXAD_TRY_ASSIGN(const Lsn at, parts_.commits.try_commit(fill, add, LogRoom::kCommon, lacking));
-    if (at > 0) HEXAD_TRY(parts_.lane.wait_in_log(at));
+    if (at > 0) HEXAD_TRY(parts_.pipeline.wait_in_log(at));
     return at;
   };
   const Result<Lsn> lsn = place();
   if (placed) {
-    // Also where an error came after it: the lane has stopped, and nothing more goes to the log.
+    // Also where an error came after it: the pipeline has stopped, and nothing more goes to the
+    // log.
     parts_.space.open_zone(creation.zone);
   } else {
     parts_.space.release_zone(creation);

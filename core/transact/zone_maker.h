@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/membership/membership.h"
 #include "core/space/space.h"
 #include "core/transact/own_commits.h"
@@ -20,7 +20,7 @@ class ZoneMaker {
   struct Parts {
     io::Executor& executor;
     const WriteGate& gate;
-    Lane& lane;
+    CommitPipeline& pipeline;
     Space& space;
     Membership& membership;
     OwnCommits& commits;

@@ -169,7 +169,7 @@ class SocketService final : public LineService {
     made.fd = std::move(fd);
     made.deadline = clock_.now() + limits_.to_ask;
     const Result<Peer> peer = peer_of(made.fd.get());
-    if (!peer.ok() || !is_heard(*peer)) answer(made, refusals_.stranger);  // CS2
+    if (!peer.ok() || !is_heard(*peer)) answer(made, refusals_.other_user);  // CS2
   }
 
   void step(Connection& one, short events) {

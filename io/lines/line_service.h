@@ -56,8 +56,8 @@ class LineService {
 
 // What the service itself answers, without newlines.
 struct LineRefusals {
-  std::string too_long;  // to a question over its bound
-  std::string stranger;  // to another user
+  std::string too_long;    // to a question over its bound
+  std::string other_user;  // to one
 };
 
 // Serves in the first of the directories where that is possible; made where it is missing, but for

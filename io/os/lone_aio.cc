@@ -96,7 +96,7 @@ LoneAio* LoneAios::take() {
   return one;
 }
 
-void LoneAios::give_back(LoneAio* one) {
+void LoneAios::release(LoneAio* one) {
   const OsLock lock(mutex_);
   free_.push_back(one);
 }

@@ -53,7 +53,7 @@ class LoneAios {
   // One that nobody else has until it is given back. Null: all are in use, or the kernel gives no
   // more of them.
   LoneAio* take();
-  void give_back(LoneAio* one);
+  void release(LoneAio* one);
 
  private:
   const std::size_t most_;

@@ -101,7 +101,7 @@ LoneRing* LoneRings::take() {
   return ring;
 }
 
-void LoneRings::give_back(LoneRing* ring) {
+void LoneRings::release(LoneRing* ring) {
   HEXAD_ASSERT(!ring->is_late());
   const OsLock lock(mutex_);
   free_.push_back(ring);

@@ -59,8 +59,8 @@ class LoneRings {
   // One that nobody else has until it is given back. Null: all are in use, or the kernel gives no
   // more of them.
   LoneRing* take();
-  void give_back(LoneRing* ring);
-  // Instead of give_back(), of one that is of no more use.
+  void release(LoneRing* ring);
+  // Instead of release(), of one that is of no more use.
   void discard(LoneRing* ring);
 
  private:

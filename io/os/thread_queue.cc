@@ -137,7 +137,7 @@ class ThreadQueue final : public FileQueue {
       rouse(lane);
       return false;
     }
-    lone_reads_.give_back(lone);
+    lone_reads_.release(lone);
     // What failed or came in part is read once more, and said by the usual way.
     if (!is_whole(first, answer)) return FileQueue::run_requests_for(batch, limit);
     finish(batch);
@@ -305,7 +305,7 @@ class ThreadQueue final : public FileQueue {
     bool done = false;
     if (item.late != nullptr) {
       done = is_whole(request, {LoneAio::Outcome::kAnswered, item.late->take()});
-      lone_reads_.give_back(item.late);
+      lone_reads_.release(item.late);
     }
     if (done) {
       status = Status();

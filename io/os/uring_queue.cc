@@ -164,13 +164,13 @@ bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
             continue;
           case Settled::kHere:
             // From its start, by the ring that all share, where the thread that reaps executes it.
-            lone_rings_.give_back(ring);
+            lone_rings_.release(ring);
             request.status = Status();
             return FileQueue::run_requests_for(batch, limit);
           case Settled::kDone:
             break;
         }
-        lone_rings_.give_back(ring);
+        lone_rings_.release(ring);
         finish(batch);
         return true;
       case LoneRing::Outcome::kNotSent:

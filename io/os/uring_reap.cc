@@ -177,7 +177,7 @@ std::size_t UringQueue::wait_for_completions(std::span<Completion> into, Nanos l
 UringQueue::Settled UringQueue::settle_late(Flight& flight) {
   const LoneRing::Answer answered = flight.lone->take();
   if (answered.outcome != LoneRing::Outcome::kAnswered) return Settled::kAgain;
-  lone_rings_.give_back(std::exchange(flight.lone, nullptr));
+  lone_rings_.release(std::exchange(flight.lone, nullptr));
   return settle(flight, answered.result);
 }
 

@@ -68,7 +68,7 @@ std::byte* FiberStacks::take() {
   return static_cast<std::byte*>(whole) + kGuard;
 }
 
-void FiberStacks::give_back(std::byte* stack) {
+void FiberStacks::release(std::byte* stack) {
 #ifdef HEXAD_FIBER_ASAN
   // The frames that were left without returning.
   ASAN_UNPOISON_MEMORY_REGION(stack, kSize);
@@ -98,7 +98,7 @@ Fiber::~Fiber() {
     return;
   }
 #endif
-  stacks_.give_back(state_->stack);
+  stacks_.release(state_->stack);
 }
 
 void Fiber::enter(unsigned high, unsigned low) {

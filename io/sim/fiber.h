@@ -21,7 +21,7 @@ class FiberStacks {
 
   // The lowest usable address of kSize bytes; the page below faults.
   std::byte* take();
-  void give_back(std::byte* stack);
+  void release(std::byte* stack);
 
   static const std::size_t kSize;  // bytes; larger under AddressSanitizer, whose frames are
 

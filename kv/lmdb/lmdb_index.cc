@@ -42,8 +42,8 @@ class LmdbIndexCursor final : public IndexCursor {
   Status seek_to_last() override { return cursor_.seek_to_last(); }
   Status next() override { return cursor_.next(); }
   Status prev() override { return cursor_.prev(); }
-  Result<std::size_t> advance(Way way, std::span<KeyValue> into) override {
-    return cursor_.advance(way, into);
+  Result<std::size_t> advance(Direction direction, std::span<KeyValue> into) override {
+    return cursor_.advance(direction, into);
   }
   bool valid() const override { return cursor_.valid(); }
   std::string_view key() const override { return cursor_.key(); }

@@ -33,7 +33,7 @@ class LmdbShortCursor final : public ShortCursor {
   Status seek_to_last() override { return move(MDB_LAST); }
   Status next() override {
     past_end_ = true;
-    bounds_.prefetch_from({key_, value_}, Way::kForward);
+    bounds_.prefetch_from({key_, value_}, Direction::kForward);
     return move(MDB_NEXT);
   }
   Status prev() override {
@@ -43,8 +43,8 @@ class LmdbShortCursor final : public ShortCursor {
     }
     return past_end_ ? move(MDB_LAST) : Status();
   }
-  Result<std::size_t> advance(Way way, std::span<KeyValue> into) override {
-    const bool forward = way == Way::kForward;
+  Result<std::size_t> advance(Direction direction, std::span<KeyValue> into) override {
+    const bool forward = direction == Direction::kForward;
     past_end_ = forward;
     std::size_t count = 0;
     Status status;
@@ -52,7 +52,7 @@ class LmdbShortCursor final : public ShortCursor {
       status = move(forward ? MDB_NEXT : MDB_PREV);
       if (!valid_) break;
       into[count] = {key_, value_};
-      bounds_.prefetch_from(into[count], way);
+      bounds_.prefetch_from(into[count], direction);
       ++count;
       if (key_.size() > kInlineKey) break;
     }
@@ -126,7 +126,7 @@ bool LmdbBounds::fits_overflow(std::uint64_t at, std::uint64_t size) const {
 
 // The page's header and its table of entries are not among this: entry by entry they are read from
 // one end to the other, which the processor notices by itself.
-void LmdbBounds::prefetch_from(const KeyValue& entry, Way way) const {
+void LmdbBounds::prefetch_from(const KeyValue& entry, Direction direction) const {
   constexpr std::uint64_t kLine = 64;
   if (page_size_ == 0) return;
   const auto key = reinterpret_cast<std::uintptr_t>(entry.key.data());
@@ -135,7 +135,7 @@ void LmdbBounds::prefetch_from(const KeyValue& entry, Way way) const {
   const bool beside = value_end - key < page_size_;
   const std::uintptr_t end = beside ? value_end : key + entry.key.size();
   const std::uintptr_t from = (key - kNodeHeader) & ~(kLine - 1);
-  const std::uintptr_t by = way == Way::kForward ? page_size_ : -page_size_;
+  const std::uintptr_t by = direction == Direction::kForward ? page_size_ : -page_size_;
   for (std::uintptr_t at = from; at < end; at += kLine) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a hint; it may lie outside of the map
     __builtin_prefetch(reinterpret_cast<const char*>(at + by));

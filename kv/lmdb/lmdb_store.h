@@ -38,7 +38,7 @@ class LmdbBounds {
   }
   // What a walk will read one page from here, if things were put in order: pages then follow each
   // other, and are alike. Only a hint to the processor.
-  void prefetch_from(const KeyValue& entry, Way way) const;
+  void prefetch_from(const KeyValue& entry, Direction direction) const;
 
  private:
   bool fits_overflow(std::uint64_t at, std::uint64_t size) const;

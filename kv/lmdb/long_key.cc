@@ -212,8 +212,8 @@ bool LongCursor::inside(const Level& level) const {
 
 // Goes on from wherever the innermost cursor stands to the nearest value in the direction of
 // travel: up where a segment has ended, down where there is a marker.
-Status LongCursor::settle(Way way) {
-  const bool forward = way == Way::kForward;
+Status LongCursor::settle(Direction direction) {
+  const bool forward = direction == Direction::kForward;
   valid_ = false;
   for (;;) {
     Level& level = levels_.back();
@@ -265,11 +265,11 @@ Status LongCursor::seek(std::string_view wanted) {
     const std::string_view rest = std::string_view(key).substr(level.depth);
     if (rest.size() <= kInlineKey) {
       HEXAD_TRY(level.cursor->seek(level.prefix + std::string(rest)));
-      return settle(Way::kForward);
+      return settle(Direction::kForward);
     }
     const std::string marker = level.prefix + std::string(rest.substr(0, kInlineKey)) + '\0';
     HEXAD_TRY(level.cursor->seek(marker));
-    if (!level.cursor->valid() || level.cursor->key() != marker) return settle(Way::kForward);
+    if (!level.cursor->valid() || level.cursor->key() != marker) return settle(Direction::kForward);
     key_.assign(key.substr(0, level.depth + kInlineKey));
     HEXAD_TRY_ASSIGN(const std::uint64_t segment,
                      decode_long_marker(key_ + '\0', level.cursor->value()));
@@ -290,32 +290,32 @@ Status LongCursor::seek_to_last() {
   if (levels_.empty()) HEXAD_TRY(push(0, 0));
   levels_.resize(1);
   HEXAD_TRY(levels_.back().cursor->seek_to_last());
-  return settle(Way::kBackward);
+  return settle(Direction::kBackward);
 }
 
 Status LongCursor::next() {
   HEXAD_ASSERT(valid_);
   HEXAD_TRY(levels_.back().cursor->next());
-  return settle(Way::kForward);
+  return settle(Direction::kForward);
 }
 
 Status LongCursor::prev() {
   HEXAD_ASSERT(valid_);
   HEXAD_TRY(levels_.back().cursor->prev());
-  return settle(Way::kBackward);
+  return settle(Direction::kBackward);
 }
 
 // Many at once where no segment is open, as nearly everywhere; a marker, damage and the end are
 // left to what a single step does about them.
-Result<std::size_t> LongCursor::advance(Way way, std::span<KeyValue> into) {
+Result<std::size_t> LongCursor::advance(Direction direction, std::span<KeyValue> into) {
   HEXAD_ASSERT(valid_ && !into.empty());
-  const bool forward = way == Way::kForward;
+  const bool forward = direction == Direction::kForward;
   if (levels_.size() > 1) {
     HEXAD_TRY(forward ? next() : prev());
   } else {
     valid_ = false;
     ShortCursor& top = *levels_.back().cursor;
-    HEXAD_TRY_ASSIGN(const std::size_t passed, top.advance(way, into));
+    HEXAD_TRY_ASSIGN(const std::size_t passed, top.advance(direction, into));
     if (const std::size_t sound = decode_long_values(into.first(passed)); sound > 0) {
       whole_ = into[sound - 1].key;
       value_ = into[sound - 1].value;
@@ -324,7 +324,7 @@ Result<std::size_t> LongCursor::advance(Way way, std::span<KeyValue> into) {
       return sound;
     }
     if (passed > 1) HEXAD_TRY(top.seek(into[0].key));
-    HEXAD_TRY(settle(way));
+    HEXAD_TRY(settle(direction));
   }
   if (!valid_) return std::size_t{0};
   into[0] = {key(), value()};

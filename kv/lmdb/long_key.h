@@ -37,8 +37,8 @@ class ShortCursor {
   virtual Status next() = 0;
   virtual Status prev() = 0;  // from past the end: to the last
   // As IndexCursor::advance() (kv/index.h). Stops on a key that is longer than kInlineKey.
-  virtual Result<std::size_t> advance(Way way, std::span<KeyValue> into) {
-    HEXAD_TRY(way == Way::kForward ? next() : prev());
+  virtual Result<std::size_t> advance(Direction direction, std::span<KeyValue> into) {
+    HEXAD_TRY(direction == Direction::kForward ? next() : prev());
     if (!valid_) return std::size_t{0};
     into[0] = {key_, value_};
     return std::size_t{1};
@@ -92,7 +92,8 @@ class LongCursor {
   Status seek_to_last();
   Status next();
   Status prev();
-  Result<std::size_t> advance(Way way, std::span<KeyValue> into);  // as kv/index.h has it
+  Result<std::size_t> advance(Direction direction,
+                              std::span<KeyValue> into);  // as kv/index.h has it
   bool valid() const { return valid_; }
   std::string_view key() const { return whole_; }
   std::string_view value() const { return value_; }
@@ -105,7 +106,7 @@ class LongCursor {
     std::size_t depth = 0;  // bytes of the logical key that lie above this level
   };
   Status push(std::uint64_t segment, std::size_t depth);
-  Status settle(Way way);
+  Status settle(Direction direction);
   bool inside(const Level& level) const;
 
   ShortKeyStore& store_;

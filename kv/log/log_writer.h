@@ -1,7 +1,7 @@
 // Plans log blocks: where they go in the ring, what they follow, whether there is room. Does no
 // I/O: the caller submits the requests of a PreparedBlock together with its data cells.
 //
-// One thread at a time, in LSN order (the lane's lock). Blocks in flight are not tracked here.
+// One thread at a time, in LSN order (the pipeline's lock). Blocks in flight are not tracked here.
 //
 // A failed block. Once a block is prepared its place is spent: a write that timed out may still
 // land there. A group that fails is therefore never prepared again at the same place (R2, R12).

@@ -94,33 +94,34 @@ std::string_view Memtable::Iterator::key() const { return entry_->key(); }
 Lsn Memtable::Iterator::lsn() const { return version_->lsn; }
 std::optional<std::string_view> Memtable::Iterator::value() const { return version_->value(); }
 
-void Memtable::Iterator::settle(const MemtableEntry* entry, Way way) {
+void Memtable::Iterator::settle(const MemtableEntry* entry, Direction direction) {
   version_ = nullptr;
   while (entry != nullptr) {
     version_ = newest_at(*entry, at_);
     if (version_ != nullptr) break;
-    entry = way == Way::kForward ? entry->next : entry->previous;
+    entry = direction == Direction::kForward ? entry->next : entry->previous;
   }
   entry_ = entry;
 }
 
-void Memtable::Iterator::next() { settle(entry_->next, Way::kForward); }
-void Memtable::Iterator::prev() { settle(entry_->previous, Way::kBackward); }
+void Memtable::Iterator::next() { settle(entry_->next, Direction::kForward); }
+void Memtable::Iterator::prev() { settle(entry_->previous, Direction::kBackward); }
 
-std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
+std::size_t Memtable::Iterator::take(Direction direction, std::span<Seen> into) {
   HEXAD_ASSERT(valid() && !into.empty());
   constexpr std::size_t kFew = 16;  // a descent takes longer
-  const bool forward = way == Way::kForward;
+  const bool forward = direction == Direction::kForward;
   std::size_t count = 0;
   if (into.size() < kFew) {
     while (count < into.size() && valid()) {
       into[count++] = {key(), value()};
-      settle(forward ? entry_->next : entry_->previous, way);
+      settle(forward ? entry_->next : entry_->previous, direction);
     }
     return count;
   }
   // The entries that stand in one leaf, without a look at one to find the next.
-  const std::span<MemtableEntry* const> run = table_->tree_->run_from(*entry_, way, into.size());
+  const std::span<MemtableEntry* const> run =
+      table_->tree_->run_from(*entry_, direction, into.size());
   const auto nth = [&](std::size_t i) { return forward ? run[i] : run[run.size() - 1 - i]; };
   for (const MemtableEntry* const entry : run) {
     // Its key and first version are behind it in the arena.
@@ -137,7 +138,7 @@ std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
     into[count++] = {entry.key(), version->value()};
   }
   const MemtableEntry& last = *nth(run.size() - 1);
-  settle(forward ? last.next : last.previous, way);
+  settle(forward ? last.next : last.previous, direction);
   return count;
 }
 
@@ -148,15 +149,15 @@ bool Memtable::Iterator::older() {
 }
 
 void Memtable::Iterator::seek(std::string_view key) {
-  settle(table_->tree_->at_or_after(key), Way::kForward);
+  settle(table_->tree_->at_or_after(key), Direction::kForward);
 }
 
 void Memtable::Iterator::seek_before(std::string_view key) {
   const MemtableEntry* const after = table_->tree_->at_or_after(key);
-  settle(after == nullptr ? table_->tree_->last() : after->previous, Way::kBackward);
+  settle(after == nullptr ? table_->tree_->last() : after->previous, Direction::kBackward);
 }
 
-void Memtable::Iterator::seek_to_first() { settle(table_->tree_->first(), Way::kForward); }
-void Memtable::Iterator::seek_to_last() { settle(table_->tree_->last(), Way::kBackward); }
+void Memtable::Iterator::seek_to_first() { settle(table_->tree_->first(), Direction::kForward); }
+void Memtable::Iterator::seek_to_last() { settle(table_->tree_->last(), Direction::kBackward); }
 
 }  // namespace hexad::kv

@@ -68,7 +68,7 @@ class Memtable {
     // Notes this key and the ones behind it that way, at least one and at most into.size(), and
     // stands on the one behind them; returns how many. May stop early. Does what so many steps do,
     // but a step waits for the memory of one entry, and here that of many is fetched at once.
-    std::size_t take(Way way, std::span<Seen> into);
+    std::size_t take(Direction direction, std::span<Seen> into);
     // Steps to the next older version of the same key; false, and no step, when there is none.
     bool older();
 
@@ -80,7 +80,7 @@ class Memtable {
    private:
     friend class Memtable;
     Iterator(const Memtable& table, Lsn at) : table_(&table), at_(at) {}
-    void settle(const MemtableEntry* entry, Way way);
+    void settle(const MemtableEntry* entry, Direction direction);
 
     const Memtable* table_;
     Lsn at_;

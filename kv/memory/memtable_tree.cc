@@ -171,13 +171,14 @@ MemtableEntry* MemtableTree::at_or_after(std::string_view key) const {
   return descend(key, nullptr);
 }
 
-std::span<MemtableEntry* const> MemtableTree::run_from(const MemtableEntry& entry, Way way,
+std::span<MemtableEntry* const> MemtableTree::run_from(const MemtableEntry& entry,
+                                                       Direction direction,
                                                        std::size_t most) const {
   Path path;
   HEXAD_ASSERT(descend(entry.key(), &path) == &entry);
   const auto [leaf, at] = path.steps[path.depth - 1];
   const std::span<MemtableEntry* const> all(leaf->entries, leaf->count);
-  if (way == Way::kForward) return all.subspan(at, std::min(most, all.size() - at));
+  if (direction == Direction::kForward) return all.subspan(at, std::min(most, all.size() - at));
   const std::size_t count = std::min(most, at + 1);
   return all.subspan(at + 1 - count, count);
 }

@@ -73,7 +73,7 @@ class MemtableTree {
   // This entry, which is in the tree, and those behind it that way, at most `most` of them, as far
   // as one leaf has them; in ascending order either way. Valid until the tree changes. Cost: one
   // descent.
-  std::span<MemtableEntry* const> run_from(const MemtableEntry& entry, Way way,
+  std::span<MemtableEntry* const> run_from(const MemtableEntry& entry, Direction direction,
                                            std::size_t most) const;
   // The entry for `key`, made when missing; `created` says so. Without versions at first.
   MemtableEntry* find_or_add(std::string_view key, bool* created);

@@ -23,7 +23,7 @@ Status RunCursor::seek(std::string_view key) {
   if (!found) return {};
   const std::size_t at = block_->lower_bound(key);
   // Between the last key of the block and the separator: the next one begins the next block.
-  if (at == block_->count()) return step_block(Way::kForward);
+  if (at == block_->count()) return step_block(Direction::kForward);
   stand(at);
   return {};
 }
@@ -33,7 +33,7 @@ Status RunCursor::seek_before(std::string_view key) {
   HEXAD_TRY_ASSIGN(const bool found, descend(key));
   if (!found) return seek_to_last();
   const std::size_t at = block_->lower_bound(key);
-  if (at == 0) return step_block(Way::kBackward);
+  if (at == 0) return step_block(Direction::kBackward);
   stand(at - 1);
   return {};
 }
@@ -60,14 +60,14 @@ Status RunCursor::seek_to_last() {
 
 Status RunCursor::next() {
   HEXAD_ASSERT(valid_);
-  if (at_ + 1 == block_->count()) return step_block(Way::kForward);
+  if (at_ + 1 == block_->count()) return step_block(Direction::kForward);
   block_->step_key(++at_, key_);
   return {};
 }
 
 Status RunCursor::prev() {
   HEXAD_ASSERT(valid_);
-  if (at_ == 0) return step_block(Way::kBackward);
+  if (at_ == 0) return step_block(Direction::kBackward);
   stand(at_ - 1);
   return {};
 }
@@ -164,15 +164,16 @@ Status RunCursor::open_data_ahead() {
 
 // To the first entry of the next block or the last one of the block before; not valid when there is
 // none.
-Status RunCursor::step_block(Way way) {
+Status RunCursor::step_block(Direction direction) {
   valid_ = false;
   while (!path_.empty()) {
     const Level& level = path_.back();
-    if (way == Way::kForward ? level.at + 1 < level.block->count() : level.at > 0) break;
+    if (direction == Direction::kForward ? level.at + 1 < level.block->count() : level.at > 0)
+      break;
     path_.pop_back();
   }
   if (path_.empty()) return {};
-  if (way == Way::kForward) {
+  if (direction == Direction::kForward) {
     ++path_.back().at;
     HEXAD_TRY(descend(Edge::kFirst));
     HEXAD_TRY(open_data_ahead());

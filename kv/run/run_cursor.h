@@ -53,7 +53,7 @@ class RunCursor {
     std::size_t at = 0;  // of the entry that the walk went down
   };
   enum class Edge : std::uint8_t { kFirst, kLast };
-  enum class Way : std::uint8_t { kForward, kBackward };
+  enum class Direction : std::uint8_t { kForward, kBackward };
 
   Result<bool> descend(std::string_view key);
   Status descend(Edge edge);
@@ -62,7 +62,7 @@ class RunCursor {
   Result<RunChild> current_child() const;
   Status open_data(RunAdmit admit);
   Status open_data_ahead();
-  Status step_block(Way way);
+  Status step_block(Direction direction);
   void stand(std::size_t at);
   unsigned levels() const { return source_->footer().levels; }
 

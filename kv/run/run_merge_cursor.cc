@@ -13,9 +13,9 @@ RunMergeCursor::RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newes
 }
 
 template <typename Seek>
-Status RunMergeCursor::seek_all(Way way, Seek seek) {
+Status RunMergeCursor::seek_all(Direction direction, Seek seek) {
   current_ = nullptr;
-  way_ = way;
+  direction_ = direction;
   for (const auto& cursor : cursors_) HEXAD_TRY(seek(*cursor));
   choose();
   return {};
@@ -24,42 +24,44 @@ Status RunMergeCursor::seek_all(Way way, Seek seek) {
 Status RunMergeCursor::seek(std::string_view key) {
   const std::string own(key);  // it may be the view of an entry that is about to go
   if (goes_ahead()) RunAhead(runs_).seek(own);
-  return seek_all(Way::kForward, [&](RunReader::Cursor& cursor) { return cursor.seek(own); });
+  return seek_all(Direction::kForward, [&](RunReader::Cursor& cursor) { return cursor.seek(own); });
 }
 
 Status RunMergeCursor::seek_before(std::string_view key) {
   const std::string own(key);
   if (goes_ahead()) RunAhead(runs_).seek(own);
-  return seek_all(Way::kBackward,
+  return seek_all(Direction::kBackward,
                   [&](RunReader::Cursor& cursor) { return cursor.seek_before(own); });
 }
 
 Status RunMergeCursor::seek_to_first() {
   if (goes_ahead()) RunAhead(runs_).seek_to(RunAhead::Edge::kFirst);
-  return seek_all(Way::kForward, [](RunReader::Cursor& cursor) { return cursor.seek_to_first(); });
+  return seek_all(Direction::kForward,
+                  [](RunReader::Cursor& cursor) { return cursor.seek_to_first(); });
 }
 
 Status RunMergeCursor::seek_to_last() {
   if (goes_ahead()) RunAhead(runs_).seek_to(RunAhead::Edge::kLast);
-  return seek_all(Way::kBackward, [](RunReader::Cursor& cursor) { return cursor.seek_to_last(); });
+  return seek_all(Direction::kBackward,
+                  [](RunReader::Cursor& cursor) { return cursor.seek_to_last(); });
 }
 
-Status RunMergeCursor::next() { return step(Way::kForward); }
+Status RunMergeCursor::next() { return step(Direction::kForward); }
 
-Status RunMergeCursor::prev() { return step(Way::kBackward); }
+Status RunMergeCursor::prev() { return step(Direction::kBackward); }
 
-Status RunMergeCursor::step(Way way) {
+Status RunMergeCursor::step(Direction direction) {
   HEXAD_ASSERT(valid());
   RunReader::Cursor* const from = current_;
   current_ = nullptr;  // unless all goes well
-  const auto move = [way](RunReader::Cursor& cursor) {
-    return way == Way::kForward ? cursor.next() : cursor.prev();
+  const auto move = [direction](RunReader::Cursor& cursor) {
+    return direction == Direction::kForward ? cursor.next() : cursor.prev();
   };
   for (const auto& cursor : cursors_) {
     if (cursor.get() == from) continue;
-    if (way != way_) {
+    if (direction != direction_) {
       // Beyond the current key there may be others than those on the side it came from.
-      if (way == Way::kForward) {
+      if (direction == Direction::kForward) {
         HEXAD_TRY(cursor->seek(from->key()));
       } else {
         HEXAD_TRY(cursor->seek_before(from->key()));
@@ -69,7 +71,7 @@ Status RunMergeCursor::step(Way way) {
     if (cursor->valid() && cursor->key() == from->key()) HEXAD_TRY(move(*cursor));
   }
   HEXAD_TRY(move(*from));
-  way_ = way;
+  direction_ = direction;
   choose();
   return {};
 }
@@ -78,8 +80,9 @@ void RunMergeCursor::choose() {
   current_ = nullptr;
   for (const auto& cursor : cursors_) {
     if (!cursor->valid()) continue;
-    if (current_ == nullptr || (way_ == Way::kForward ? cursor->key() < current_->key()
-                                                      : cursor->key() > current_->key())) {
+    if (current_ == nullptr ||
+        (direction_ == Direction::kForward ? cursor->key() < current_->key()
+                                           : cursor->key() > current_->key())) {
       current_ = cursor.get();
     }
   }

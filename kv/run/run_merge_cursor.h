@@ -34,11 +34,11 @@ class RunMergeCursor {
   bool has_copy() const { return current_->has_copy(); }  // RunCursor::has_copy()
 
  private:
-  enum class Way : std::uint8_t { kForward, kBackward };
+  enum class Direction : std::uint8_t { kForward, kBackward };
 
   template <typename Seek>
-  Status seek_all(Way way, Seek seek);
-  Status step(Way way);
+  Status seek_all(Direction direction, Seek seek);
+  Status step(Direction direction);
   void choose();
 
   bool goes_ahead() const { return caching_ == RunCaching::kThrough && runs_.size() > 1; }
@@ -48,7 +48,7 @@ class RunMergeCursor {
   std::vector<std::unique_ptr<RunReader::Cursor>> cursors_;  // of these
   // Forward: each stands at its first key from the current one on, backward at its last key up to
   // that; one that is not valid has none.
-  Way way_ = Way::kForward;
+  Direction direction_ = Direction::kForward;
   RunReader::Cursor* current_ = nullptr;  // the newest of those at the current key
 };
 

@@ -107,13 +107,13 @@ class TieredCursor final : public IndexCursor {
     HEXAD_TRY(fall_back());
     return cursor_->seek_before(from_);
   }
-  Result<std::size_t> advance(Way way, std::span<KeyValue> into) override {
-    if (fallen_back_) return cursor_->advance(way, into);
+  Result<std::size_t> advance(Direction direction, std::span<KeyValue> into) override {
+    if (fallen_back_) return cursor_->advance(direction, into);
     from_.assign(cursor_->key());
-    Result<std::size_t> passed = cursor_->advance(way, into);
+    Result<std::size_t> passed = cursor_->advance(direction, into);
     if (!is_damage(passed.status()) || !reader_.may_fall_back()) return passed;
     HEXAD_TRY(fall_back());
-    HEXAD_TRY(way == Way::kForward ? seek_behind(from_) : cursor_->seek_before(from_));
+    HEXAD_TRY(direction == Direction::kForward ? seek_behind(from_) : cursor_->seek_before(from_));
     if (!cursor_->valid()) return std::size_t{0};
     into[0] = {cursor_->key(), cursor_->value()};
     return std::size_t{1};

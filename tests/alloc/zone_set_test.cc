@@ -187,7 +187,7 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
       }
     } else if (dice < 45 && !in_flight.empty()) {
       const Extent extent = pick(in_flight);
-      set->abandon(extent);
+      set->discard(extent);
       model.set(extent, State::kFree);
     } else if (dice < 60 && !in_flight.empty()) {
       const Extent extent = pick(in_flight);
@@ -323,7 +323,7 @@ TEST_CASE("zone_set: the reserve is for internal use, and a full set says what i
   REQUIRE(internal.ok());
   set.set_reserve(0);
   CHECK(set.reserve_units() == 0);
-  set.abandon(*internal);
+  set.discard(*internal);
   CHECK(set.allocate(20).ok());
   CHECK(set.allocate(0).error().code == ErrorCode::kInvalidArgument);
 }
@@ -385,8 +385,8 @@ TEST_CASE("zone_set: the shortest fit leaves long runs, and takes from the start
   REQUIRE(set.allocate(2).ok());
   const Extent second = *set.allocate(3);
   REQUIRE(set.allocate(1).ok());
-  set.abandon(first);
-  set.abandon(second);
+  set.discard(first);
+  set.discard(second);
   const auto shortest = [&](std::uint32_t units) {
     return set.allocate(units, Purpose::kUser, Fit::kShortest);
   };
@@ -479,7 +479,7 @@ TEST_CASE("zone_set: who frees a pack stripe whole takes its live bytes along") 
   CHECK(set.check_invariants().ok());
 }
 
-TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the image only") {
+TEST_CASE("zone_set: pack stripes and their releases are replayed once, behind the image only") {
   Zones set(1, 64);
   const Extent extent = set.live_pack(4, 3, 100);
   REQUIRE(set.drop_live(0, extent.unit, 30, 4).ok());
@@ -540,7 +540,7 @@ TEST_CASE("zone_set: a closed zone gives nothing, an empty one can be removed") 
   const Extent extent = *set.allocate(16);
   CHECK(extent.zone == 0);
   CHECK(set.remove_zone(0).error().code == ErrorCode::kNotEmpty);
-  set.abandon(extent);
+  set.discard(extent);
   REQUIRE(set.remove_zone(0).ok());
   CHECK(set.remove_zone(0).error().code == ErrorCode::kNotFound);
   CHECK(set.close_zone(0).error().code == ErrorCode::kNotFound);
@@ -617,7 +617,7 @@ TEST_CASE("zone_set: fragmentation is 0 for one hole and 1 for single units") {
   std::vector<Extent> all;
   for (int i = 0; i < 100; ++i) all.push_back(*set.allocate(1));
   CHECK(set.fragmentation() == 0);
-  for (std::size_t i = 0; i < all.size(); i += 2) set.abandon(all[i]);
+  for (std::size_t i = 0; i < all.size(); i += 2) set.discard(all[i]);
   CHECK(set.fragmentation() == 1);
 }
 
@@ -643,7 +643,7 @@ TEST_CASE("zone_set: what readers need by birth and death is held for them, and 
       if (extent.ok()) {
         set.publish_alloc(*extent, lsn);
         stripes.push_back({*extent, lsn});
-        // As a stripe of young blobs, which were there before.
+        // As a stripe of unplaced blobs, which were there before.
         if (rng.below(4) == 0) {
           stripes.back().born = lsn - rng.below(std::min<Lsn>(lsn, 10));
           set.born_before(*extent, stripes.back().born);

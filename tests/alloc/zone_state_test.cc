@@ -131,7 +131,7 @@ TEST_CASE("zone_state: allocations follow each other, what is abandoned is free 
   ZoneState zone = empty_zone();
   REQUIRE(zone.take(2) == UnitRun{1, 2});
   REQUIRE(zone.take(2) == UnitRun{3, 2});
-  zone.abandon({1, 2});
+  zone.discard({1, 2});
   REQUIRE(zone.take(1) == UnitRun{5, 1});  // behind the last one
   REQUIRE(zone.longest() == 3);
   REQUIRE(zone.take(3) == UnitRun{6, 3});
@@ -439,7 +439,7 @@ TEST_CASE("zone_state: every change that an image would show makes the zone dirt
     change(zone);
     return zone.is_dirty();
   };
-  REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.abandon(zone.take(1)); }));
+  REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.discard(zone.take(1)); }));
   REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.close(); }));
   REQUIRE_FALSE(dirties([](ZoneState& zone) { zone.reclaim(2); }));
   REQUIRE(dirties([](ZoneState& zone) { zone.reclaim(3); }));

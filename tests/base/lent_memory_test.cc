@@ -26,9 +26,9 @@ TEST_CASE("lent_memory: a buffer that is lent in part stays as it is until it is
     std::fill(other.bytes().begin(), other.bytes().end(), std::byte{7});
   }
   REQUIRE(hexad::is_zero(part));
-  memory.take_back(part);
+  memory.reclaim(part);
   REQUIRE(memory.kept() == 1);
-  memory.take_back(part);
+  memory.reclaim(part);
   REQUIRE(memory.kept() == 0);
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("lent_memory: other buffers go at once") {
   memory.lend(ByteView(lent).first(4096));
   { const AlignedBuffer other(8192); }
   REQUIRE(memory.kept() == 0);
-  memory.take_back(ByteView(lent).first(4096));
+  memory.reclaim(ByteView(lent).first(4096));
   { const AlignedBuffer gone = std::move(lent); }
   REQUIRE(memory.kept() == 0);
 }

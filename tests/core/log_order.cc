@@ -62,23 +62,23 @@ void LogOrder::take(const kv::LogRecord& bytes, Block& block) const {
   for (const alloc::Extent& extent : record->freed) {
     use(extent.zone, "frees " + alloc::to_string(extent));
   }
-  for (const core::PackedDeath& death : record->packed_deaths) {
-    use(death.zone, "gives up bytes at unit " + std::to_string(death.unit));
+  for (const core::PackedRelease& release : record->packed_releases) {
+    use(release.zone, "gives up bytes at unit " + std::to_string(release.unit));
   }
-  for (const core::LogPlace& death : record->young_deaths) {
-    if (death.lsn > bytes.lsn) wrong("gives up a blob of LSN " + std::to_string(death.lsn));
+  for (const core::LogPlace& release : record->unplaced_releases) {
+    if (release.lsn > bytes.lsn) wrong("gives up a blob of LSN " + std::to_string(release.lsn));
   }
   const core::GroupPart& group = record->group;
   for (const core::StripeProof& stripe : group.allocated) {
-    use(stripe.where.zone, "puts young blobs into " + alloc::to_string(stripe.where));
+    use(stripe.where.zone, "puts unplaced blobs into " + alloc::to_string(stripe.where));
     if (stripe.live > 0) ++block.group_stripes;
   }
-  for (const core::YoungPlace& place : group.placed) {
+  for (const core::UnplacedPlace& place : group.placed) {
     if (place.from.lsn > block.last) {
       wrong("says where a blob of LSN " + std::to_string(place.from.lsn) + " is");
     }
   }
-  for (const core::YoungPayload& payload : group.payloads) {
+  for (const core::UnplacedPayload& payload : group.payloads) {
     if (payload.place.lsn < block.first || payload.place.lsn > block.last) {
       wrong("has the bytes of a blob of LSN " + std::to_string(payload.place.lsn));
     }

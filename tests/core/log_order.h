@@ -3,7 +3,8 @@
 // it.
 //
 //   zones      units lie in a zone that an earlier block names (A10), or one older than the log
-//   log blobs  a place, a payload or a death is of a blob of a transaction at or before it: of the
+//   log blobs  a place, a payload or a release is of a blob of a transaction at or before it: of
+//   the
 //              same block at the latest; a payload is of a blob of that block
 //   blocks     what is written to one place of one epoch is always the same (A5)
 //
@@ -46,7 +47,7 @@ class LogOrder {
 
   std::size_t blocks() const { return blocks_.size(); }
   std::size_t zones() const;                // that some block names
-  std::size_t group_stripes() const;        // that young blobs share
+  std::size_t group_stripes() const;        // that unplaced blobs share
   std::size_t zones_beside_groups() const;  // blocks that name zones and have such stripes, too
 
  private:

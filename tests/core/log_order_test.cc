@@ -46,13 +46,13 @@ LogRecord freeing(alloc::ZoneId zone) {
 
 LogRecord dropping(alloc::ZoneId zone) {
   LogRecord record;
-  record.packed_deaths.push_back({zone, 8, 100});
+  record.packed_releases.push_back({zone, 8, 100});
   return record;
 }
 
 LogRecord killing(Lsn lsn) {
   LogRecord record;
-  record.young_deaths.push_back({lsn, 0});
+  record.unplaced_releases.push_back({lsn, 0});
   return record;
 }
 

@@ -60,7 +60,7 @@ struct PreparerFixture {
 
 inline void check_cells(const PreparedBlob& prepared, std::string_view stored, PreparerFixture& f) {
   const Blob& blob = prepared.blob;
-  REQUIRE_FALSE(prepared.is_young());
+  REQUIRE_FALSE(prepared.is_unplaced());
   REQUIRE(blob.stored == stored.size());
   REQUIRE(blob.cell_bytes % f.shape.block == 0);
   REQUIRE(prepared.units * f.shape.unit >= blob.cell_bytes);
@@ -86,9 +86,10 @@ inline void check_cells(const PreparedBlob& prepared, std::string_view stored, P
   f.check_record(blob);
 }
 
-inline void check_young(const PreparedBlob& prepared, std::string_view stored, PreparerFixture& f) {
+inline void check_unplaced(const PreparedBlob& prepared, std::string_view stored,
+                           PreparerFixture& f) {
   const Blob& blob = prepared.blob;
-  REQUIRE(prepared.is_young());
+  REQUIRE(prepared.is_unplaced());
   REQUIRE(as_text(prepared.stored.bytes()) == stored);
   REQUIRE(prepared.cells.empty());
   REQUIRE(blob.stored == stored.size());

@@ -103,7 +103,7 @@ void add_pack(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
   for (std::uint32_t cell = 0; cell < shape.k; ++cell) {
     std::uint64_t at = 0;
     for (std::uint64_t i = rng.below(cell == 0 ? 2 : 4) + (cell == 0 ? 1 : 0); i > 0; --i) {
-      YoungPlace place;
+      UnplacedPlace place;
       place.from = random_log_place(rng);
       place.stored = static_cast<std::uint32_t>(1 + any_up_to(rng, 100'000));
       place.where = {proof.where.zone, proof.where.unit, 0};
@@ -121,7 +121,7 @@ void add_pack(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
 }
 
 void add_private(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
-  YoungPlace place;
+  UnplacedPlace place;
   place.from = random_log_place(rng);
   place.placement = Placement::kPrivate;
   place.stored = static_cast<std::uint32_t>(1 + any_up_to(rng, 300'000));
@@ -279,17 +279,17 @@ GroupPart random_group(io::Rng& rng, const RecordShape& shape) {
   for (std::uint64_t i = rng.below(3); i > 0; --i) add_pack(rng, group, shape);
   for (std::uint64_t i = rng.below(3); i > 0; --i) add_private(rng, group, shape);
   for (std::uint64_t i = rng.below(3); i > 0; --i) {
-    YoungPayload& payload = group.payloads.emplace_back();
+    UnplacedPayload& payload = group.payloads.emplace_back();
     payload.place = random_log_place(rng);
     payload.owner = random_bytes(rng, between(rng, 1, rng.chance(1, 8) ? kMaxKeySize : 40));
     payload.offset = any_up_to(rng, kMaxObjectSize);
     payload.bytes = random_bytes(rng, between(rng, 1, 200));
   }
   std::set<LogPlace> names;
-  for (YoungPlace& place : group.placed) {
+  for (UnplacedPlace& place : group.placed) {
     while (!names.insert(place.from).second) place.from = random_log_place(rng);
   }
-  for (YoungPayload& payload : group.payloads) {
+  for (UnplacedPayload& payload : group.payloads) {
     while (!names.insert(payload.place).second) payload.place = random_log_place(rng);
   }
   return group;
@@ -321,11 +321,11 @@ LogRecord random_log_record(io::Rng& rng, const RecordShape& shape) {
   for (std::uint64_t i = rng.below(4); i > 0; --i) record.freed.push_back(random_where(rng));
   for (std::uint64_t i = rng.below(4); i > 0; --i) {
     const alloc::Extent where = random_where(rng);
-    record.packed_deaths.push_back(
+    record.packed_releases.push_back(
         {where.zone, where.unit, static_cast<std::uint32_t>(1 + any_up_to(rng, kPageSpan - 1))});
   }
   for (std::uint64_t i = rng.below(4); i > 0; --i) {
-    record.young_deaths.push_back(random_log_place(rng));
+    record.unplaced_releases.push_back(random_log_place(rng));
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i) {
     ZoneCreation& zone = record.zones.emplace_back();

@@ -34,7 +34,7 @@ inline Extent extent_of_64_kib() {
 }
 
 // `size`: bytes, stored raw.
-inline Blob young_blob(LogPlace place, std::uint32_t size, std::uint64_t sum) {
+inline Blob unplaced_blob(LogPlace place, std::uint32_t size, std::uint64_t sum) {
   Blob blob;
   blob.placement = Placement::kLog;
   blob.log = place;
@@ -48,9 +48,9 @@ struct InPack {
   std::uint32_t offset = 0;  // bytes, in the cell
 };
 // `stripe`: where the pack stripe begins; no units.
-inline YoungPlace packed_place(LogPlace from, std::uint32_t stored, alloc::Extent stripe,
-                               InPack at) {
-  YoungPlace place;
+inline UnplacedPlace packed_place(LogPlace from, std::uint32_t stored, alloc::Extent stripe,
+                                  InPack at) {
+  UnplacedPlace place;
   place.from = from;
   place.stored = stored;
   place.where = stripe;
@@ -59,9 +59,9 @@ inline YoungPlace packed_place(LogPlace from, std::uint32_t stored, alloc::Exten
   return place;
 }
 // Cells of `cell_bytes` in a stripe of the blob's own, one sum for each.
-inline YoungPlace private_place(LogPlace from, std::uint32_t stored, alloc::Extent stripe,
-                                std::uint32_t cell_bytes, SumList cell_sums) {
-  YoungPlace place;
+inline UnplacedPlace private_place(LogPlace from, std::uint32_t stored, alloc::Extent stripe,
+                                   std::uint32_t cell_bytes, SumList cell_sums) {
+  UnplacedPlace place;
   place.from = from;
   place.placement = Placement::kPrivate;
   place.stored = stored;

@@ -90,7 +90,7 @@ CrashWorldOptions overwritten(std::uint64_t number) {
 
 // The log of each, and the crash states of some.
 TEST_CASE(
-    "waiting zones: zones that are made while young blobs wait are named before they are used") {
+    "waiting zones: zones that are made while unplaced blobs wait are named before they are used") {
   const HarnessLine line("crash-buffered-zones");
   const std::uint64_t worlds = campaign_is_thorough() ? 200 : 40;
   std::uint64_t beside = 0;

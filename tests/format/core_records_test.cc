@@ -107,8 +107,8 @@ LogRecord example_log_record() {
   record.images.push_back({object_key(1, "b"), std::nullopt});
   record.allocated.push_back({{17, 300, 4}, 16384, false, {0xa0a1a2a3, 1, 2, 3, 4, 5}, 0});
   record.freed.push_back({17, 200, 2});
-  record.packed_deaths.push_back({3, 9, 64});
-  record.young_deaths.push_back({990, 1});
+  record.packed_releases.push_back({3, 9, 64});
+  record.unplaced_releases.push_back({990, 1});
   record.zones.push_back({18, 512, {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 200}}});
   return record;
 }
@@ -166,11 +166,11 @@ TEST_CASE("format: the example of the footer of a pack stripe") {
   REQUIRE(footer.length == from_hex(golden).size());
 }
 
-TEST_CASE("format: the example of a page with a young blob") {
+TEST_CASE("format: the example of a page with an unplaced blob") {
   ExtentList page(1);
   page[0].offset = 2 * kPageSpan;
   page[0].length = 300;
-  page[0].blob = young_blob({990, 1}, 300, 0xdeadbeef);
+  page[0].blob = unplaced_blob({990, 1}, 300, 0xdeadbeef);
   const std::string golden = "06 01 42 de 07 01 ac 02 ef be ad de";
   require_golden(encode_page(page, kShape), golden);
   REQUIRE(decode_page(from_hex(golden), 2, kShape).value() == page);
@@ -264,7 +264,7 @@ TEST_CASE("format: the examples of a shared blob and its owners") {
   REQUIRE(decode_page(from_hex(forwarded), 0, kShape).value() == page);
   const std::string list = object_key(258, "ab");
   require_golden(forward_key(3, 9, list), "66 00 00 00 03 00 00 00 09 6f 00 00 01 02 61 62");
-  require_golden(young_forward_key(990, 1, list),
+  require_golden(unplaced_forward_key(990, 1, list),
                  "79 00 00 00 00 00 00 03 de 00 00 00 01 6f 00 00 01 02 61 62");
   require_golden(encode_owners(300), "08 ac 02");
   require_golden(share_key(blob.share), "73 00 00 00 07 00 00 00 0a");
@@ -306,19 +306,19 @@ TEST_CASE("format: the example of a collection whose names are in several ranges
 }
 
 TEST_CASE("format: the example of removed names") {
-  REQUIRE(to_hex(doomed_key(300, "")) == "64 00 00 01 2c");
+  REQUIRE(to_hex(deletion_key(300, "")) == "64 00 00 01 2c");
   REQUIRE(is_in_the_document("64 00 00 01 2c"));
-  REQUIRE(encode_doomed("").empty());
+  REQUIRE(encode_deletion("").empty());
   const std::string key = "64 00 00 01 2c 61 2f";
   const std::string value = "0b 61 30";
-  REQUIRE(to_hex(doomed_key(300, "a/")) == key);
-  REQUIRE(to_hex(encode_doomed("a0")) == value);
+  REQUIRE(to_hex(deletion_key(300, "a/")) == key);
+  REQUIRE(to_hex(encode_deletion("a0")) == value);
   REQUIRE(is_in_the_document(key));
   REQUIRE(is_in_the_document(value));
-  REQUIRE(decode_doomed(from_hex(key), from_hex(value)).value() == NameRange{300, "a/", "a0"});
-  REQUIRE(decode_doomed(doomed_key(300, ""), "").value() == NameRange{300, "", ""});
+  REQUIRE(decode_deletion(from_hex(key), from_hex(value)).value() == NameRange{300, "a/", "a0"});
+  REQUIRE(decode_deletion(deletion_key(300, ""), "").value() == NameRange{300, "", ""});
   for (const char* bad : {"0b", "0b 61 2f", "0b 61", "0a 61 30"}) {
-    REQUIRE(decode_doomed(from_hex(key), from_hex(bad)).error().code == ErrorCode::kCorruption);
+    REQUIRE(decode_deletion(from_hex(key), from_hex(bad)).error().code == ErrorCode::kCorruption);
   }
 }
 

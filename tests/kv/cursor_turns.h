@@ -27,14 +27,14 @@ void require_turns(Cursor& cursor, const Model& model, io::Rng& rng,
     const std::string key = probe();
     Status status;
     const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
-    if constexpr (requires { cursor.advance(Way::kForward, std::span<KeyValue>()); }) {
+    if constexpr (requires { cursor.advance(Direction::kForward, std::span<KeyValue>()); }) {
       if (choice >= 14) {  // many at a time
-        const Way way = choice == 14 ? Way::kForward : Way::kBackward;
+        const Direction direction = choice == 14 ? Direction::kForward : Direction::kBackward;
         std::vector<KeyValue> entries(1 + rng.below(70));
-        const Result<std::size_t> passed = cursor.advance(way, entries);
+        const Result<std::size_t> passed = cursor.advance(direction, entries);
         REQUIRE(passed.ok());
         for (std::size_t i = 0; i < std::max<std::size_t>(*passed, 1); ++i) {
-          at = way == Way::kForward ? std::next(at) : before(at);
+          at = direction == Direction::kForward ? std::next(at) : before(at);
           REQUIRE((at != model.end()) == (*passed > 0));
           if (at == model.end()) break;
           REQUIRE(entries[i].key == at->first);

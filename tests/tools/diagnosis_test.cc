@@ -195,11 +195,11 @@ TEST_CASE("diagnosis: a device that does not answer is said once, as the warning
 TEST_CASE("diagnosis: one damaged copy of a label, and paths that are of no use, can wait") {
   PoolFacts facts = healthy();
   facts.status.devices[0].detail = "one of its two labels is damaged";
-  DeviceStatus stranger;
-  stranger.path = "/dev/sdz";
-  stranger.state = "foreign";
-  stranger.detail = "it is of another store";
-  facts.status.devices.push_back(stranger);
+  DeviceStatus unrecognised;
+  unrecognised.path = "/dev/sdz";
+  unrecognised.state = "foreign";
+  unrecognised.detail = "it is of another store";
+  facts.status.devices.push_back(unrecognised);
   const std::vector<Advice> advice = diagnose(facts);
   REQUIRE(advice.size() == 2);
   REQUIRE(advice[0].command == "hexad scrub '/my pool'");

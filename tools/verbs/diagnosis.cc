@@ -34,7 +34,7 @@ class Diagnosis {
     if (is_snapshot()) {
       for (std::size_t i = own; i < advice_.size(); ++i) put_right_elsewhere(advice_[i]);
     }
-    for (const DeviceStatus& device : facts_.status.devices) look_at_stranger(device);
+    for (const DeviceStatus& device : facts_.status.devices) look_at_unrecognised(device);
     for (const std::string& warning : facts_.status.warnings) {
       add(Urgency::kSoon, warning, "See to the device, its cable and its controller.");
     }
@@ -109,7 +109,7 @@ class Diagnosis {
     }
   }
 
-  void look_at_stranger(const DeviceStatus& device) {
+  void look_at_unrecognised(const DeviceStatus& device) {
     if (!device.role.empty()) return;
     add(Urgency::kLater,
         fmt::format("{} is {}{}", device.path, device.state,

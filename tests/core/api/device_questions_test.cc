@@ -29,9 +29,9 @@ StoreStatus status_of(Profile profile, std::uint32_t lost = 0,
     device.durability = "own flush";
     status.devices.push_back(device);
   }
-  DeviceStatus stranger;
-  stranger.state = "foreign";
-  status.devices.push_back(stranger);
+  DeviceStatus unrecognised;
+  unrecognised.state = "foreign";
+  status.devices.push_back(unrecognised);
   status.faults_tolerated = lost > profile.m ? 0 : profile.m - lost;
   if (lost > 0) status.health = lost > profile.m ? Health::kUnavailable : Health::kDegraded;
   return status;

@@ -8,11 +8,11 @@ namespace hexad::core {
 namespace {
 
 using testing::check_cells;
-using testing::check_young;
+using testing::check_unplaced;
 using testing::PreparerFixture;
 using Form = BlobPreparer::Form;
 
-TEST_CASE("blob_prepare: below the threshold a blob stays young, from it on it has its cells") {
+TEST_CASE("blob_prepare: below the threshold a blob stays unplaced, from it on it has its cells") {
   const ec::Profile profile = GENERATE(ec::Profile{4, 2, ec::CodecKind::kIsaVandermonde, 0},
                                        ec::Profile{1, 2, ec::CodecKind::kIsaVandermonde, 0},
                                        ec::Profile{10, 4, ec::CodecKind::kJerasureCauchyGood, 64});
@@ -22,7 +22,7 @@ TEST_CASE("blob_prepare: below the threshold a blob stays young, from it on it h
                                  std::size_t{4097}, std::size_t{65535}}) {
     CAPTURE(size);
     const std::string raw = f.bytes(size);
-    check_young(f.prepare(raw), raw, f);
+    check_unplaced(f.prepare(raw), raw, f);
     check_cells(f.prepare(raw, {}, Form::kOwnStripe), raw, f);
   }
   for (const std::size_t size : {std::size_t{kAlwaysOwnStripe}, std::size_t{kAlwaysOwnStripe + 1},
@@ -30,7 +30,7 @@ TEST_CASE("blob_prepare: below the threshold a blob stays young, from it on it h
     CAPTURE(size);
     const std::string raw = f.bytes(size);
     check_cells(f.prepare(raw), raw, f);
-    check_young(f.prepare(raw, {}, Form::kShared), raw, f);
+    check_unplaced(f.prepare(raw, {}, Form::kShared), raw, f);
   }
 }
 
@@ -71,17 +71,17 @@ TEST_CASE("blob_prepare: it is the size after compression that counts") {
   const PreparedBlob prepared = f.prepare(raw, policy);
   REQUIRE(prepared.blob.is_compressed());
   REQUIRE(prepared.blob.raw == raw.size());
-  check_young(prepared, as_text(prepared.stored.bytes()), f);
+  check_unplaced(prepared, as_text(prepared.stored.bytes()), f);
   AlignedBuffer back(raw.size());
   REQUIRE(
       f.compressor.decompress(prepared.blob.frames, 0, prepared.stored.bytes(), back.bytes()).ok());
   REQUIRE(as_text(back.bytes()) == raw);
   // What does not shrink stays as it is.
   const std::string noise = f.bytes(50'000);
-  check_young(f.prepare(noise, policy), noise, f);
-  // A store that shares no stripes has no young blobs.
+  check_unplaced(f.prepare(noise, policy), noise, f);
+  // A store that shares no stripes has no unplaced blobs.
   f.shape.private_threshold = 0;
-  REQUIRE_FALSE(f.prepare(noise).is_young());
+  REQUIRE_FALSE(f.prepare(noise).is_unplaced());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Fixture {
       : rng(seed), codec(ec::make_codec(profile).value()) {
     PlacementPlan plan;
     while (plan.packs.empty()) {
-      blobs = random_young(rng, 2 + rng.below(30), 8192);
+      blobs = random_unplaced(rng, 2 + rng.below(30), 8192);
       plan = plan_for(blobs, shape);
     }
     pack = plan.packs[0];
@@ -45,9 +45,10 @@ struct Fixture {
     return true;
   }
   CheckedPack check() {
-    std::vector<PackWitness> witnesses;
-    for (std::size_t i = 0; i < pack.slots.size(); ++i) witnesses.push_back(witness_of(blob(i)));
-    return checker.check({{1, kUnit, pack.units}, stripe.footer}, witnesses).value();
+    std::vector<ExpectedBlob> expected;
+    for (std::size_t i = 0; i < pack.slots.size(); ++i)
+      expected.push_back(expected_blob_of(blob(i)));
+    return checker.check({{1, kUnit, pack.units}, stripe.footer}, expected).value();
   }
   CheckedPack check_enough() {
     return checker.check({{1, kUnit, pack.units}, stripe.footer}, {}, PackChecker::Cells::kEnough)
@@ -80,7 +81,7 @@ struct Fixture {
   std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
   std::unique_ptr<ec::Codec> codec;
   StoreShape shape = shape_for(codec->profile(), ChecksumType::kCrc32c, 4096);
-  std::vector<YoungBlob> blobs;
+  std::vector<UnplacedBlob> blobs;
   PackPlan pack;
   PreparedBlob stripe;
   Counters counters;
@@ -96,7 +97,7 @@ struct Fixture {
 TEST_CASE("pack_check: a healthy stripe is one round of reads, and nothing is written") {
   Fixture fixture;
   const CheckedPack checked = fixture.check();
-  REQUIRE(checked.verdict.whole);
+  REQUIRE(checked.result.whole);
   REQUIRE(checked.bad.empty());
   REQUIRE(checked.problems.empty());
   REQUIRE(checked.checked == 6 * fixture.stripe.blob.cell_bytes);
@@ -112,7 +113,7 @@ TEST_CASE("pack_check: what is damaged, fails or is away is told apart, and only
   fixture.cell(1)[100] ^= std::byte{4};
   fixture.map.present[4] = false;
   CheckedPack checked = fixture.check();
-  REQUIRE(checked.verdict.whole);
+  REQUIRE(checked.result.whole);
   REQUIRE(checked.bad == ec::ShardSet{1});
   REQUIRE(checked.problems == "cell 1 on device 2 does not match its checksum");
   REQUIRE(fixture.checker.repair(checked));
@@ -144,7 +145,7 @@ TEST_CASE("pack_check: more than m damaged cells are reported and left alone") {
   Fixture fixture;
   for (const std::uint32_t role : {0, 2, 5}) fixture.cell(role)[10] ^= std::byte{1};
   const CheckedPack checked = fixture.check();
-  REQUIRE_FALSE(checked.verdict.whole);
+  REQUIRE_FALSE(checked.result.whole);
   REQUIRE_THAT(checked.problems, Catch::Contains("cell 0 on device 1") &&
                                      Catch::Contains("cell 2 on device 3") &&
                                      Catch::Contains("gives back the rest"));
@@ -227,7 +228,7 @@ TEST_CASE("pack_check: reads under random damage are right or refused, and heal 
       if (!status.ok()) REQUIRE(status.error().code == ErrorCode::kUnavailable);
     }
     const CheckedPack checked = fixture.check();
-    REQUIRE(checked.verdict.whole == (hits <= 2));
+    REQUIRE(checked.result.whole == (hits <= 2));
     REQUIRE(fixture.checker.repair(checked) == (hits <= 2));
     REQUIRE(fixture.is_right() == (hits <= 2));
     for (std::uint32_t role = 0; role < 6; ++role) {
@@ -244,7 +245,7 @@ TEST_CASE("pack_check: from k cells it says what the others are, or that they ar
       Fixture f;
       f.map.present[lost] = false;
       const CheckedPack healthy = f.check_enough();
-      REQUIRE(healthy.verdict.whole);
+      REQUIRE(healthy.result.whole);
       REQUIRE(healthy.bad.empty());
       REQUIRE(healthy.read.size() == f.shape.k());
       REQUIRE_FALSE(healthy.read.contains(lost));
@@ -257,7 +258,7 @@ TEST_CASE("pack_check: from k cells it says what the others are, or that they ar
       f.cell(bad)[7] ^= std::byte{1};
       const CheckedPack damaged = f.check_enough();
       const bool met = healthy.read.contains(bad);
-      REQUIRE((damaged.verdict.whole && damaged.bad.empty()) == !met);
+      REQUIRE((damaged.result.whole && damaged.bad.empty()) == !met);
     }
   }
 }

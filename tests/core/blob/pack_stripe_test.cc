@@ -17,7 +17,7 @@ using ec::CodecKind;
 // Every byte of the stripe is explained: by a blob that the plan put there, by the footer, or it is
 // zero; and all sums and the parity are right.
 void check_stripe(const PreparedBlob& stripe, const PackPlan& plan,
-                  const std::vector<YoungBlob>& blobs, const alloc::Extent& where,
+                  const std::vector<UnplacedBlob>& blobs, const alloc::Extent& where,
                   const StoreShape& shape, const ec::Codec& codec) {
   REQUIRE(stripe.units == plan.units);
   REQUIRE(stripe.blob.cell_bytes == plan.units * shape.unit);
@@ -39,7 +39,7 @@ void check_stripe(const PreparedBlob& stripe, const PackPlan& plan,
   std::uint64_t stored = 0;
   for (std::size_t i = 0; i < plan.slots.size(); ++i) {
     const PackPlan::Slot& slot = plan.slots[i];
-    const YoungBlob& blob = blobs[slot.item];
+    const UnplacedBlob& blob = blobs[slot.item];
     const auto size = static_cast<std::uint32_t>(blob.stored.size());
     const PackEntry expected{slot.cell, slot.offset, size, blob.place.lsn, blob.offset, blob.owner};
     REQUIRE(footer->entries[i] == expected);
@@ -72,7 +72,7 @@ TEST_CASE("pack_stripe: what is built is what was planned, with every code and c
   std::size_t packs = 0;
   for (int i = 0; i < 12; ++i) {
     const StoreShape shape = shape_for(profile, sums, 512u << rng.below(6));
-    const auto blobs = random_young(rng, 2 + rng.below(60), 1u << (4 + rng.below(12)));
+    const auto blobs = random_unplaced(rng, 2 + rng.below(60), 1u << (4 + rng.below(12)));
     for (const PackPlan& plan : plan_for(blobs, shape).packs) {
       const alloc::Extent where{7, 1 + static_cast<std::uint32_t>(packs), plan.units};
       const Result<PreparedBlob> stripe = build_pack(plan, blobs, where, shape, *codec);
@@ -123,7 +123,7 @@ TEST_CASE("pack_stripe: random footers come back, and are as short as was said")
     REQUIRE(back.length == bytes.size());
     std::size_t bound = pack_footer_base(shape);
     for (const PackEntry& entry : footer.entries) {
-      YoungBlob blob;
+      UnplacedBlob blob;
       blob.owner = entry.owner;
       bound += pack_footer_entry(blob);
     }

@@ -14,10 +14,10 @@ StoreShape shape_for(ec::Profile profile, ChecksumType checksum, std::uint64_t u
   return shape;
 }
 
-std::vector<YoungBlob> random_young(io::Rng& rng, std::size_t count, std::uint32_t largest) {
-  std::vector<YoungBlob> blobs(count);
+std::vector<UnplacedBlob> random_unplaced(io::Rng& rng, std::size_t count, std::uint32_t largest) {
+  std::vector<UnplacedBlob> blobs(count);
   for (std::size_t i = 0; i < count; ++i) {
-    YoungBlob& blob = blobs[i];
+    UnplacedBlob& blob = blobs[i];
     blob.place = {1 + (rng.next() >> rng.below(64)) / 2, static_cast<std::uint32_t>(i)};
     blob.stored = SharedBytes::copy_of(as_bytes(random_bytes(rng, 1 + rng.below(largest))));
     blob.owner =
@@ -28,7 +28,7 @@ std::vector<YoungBlob> random_young(io::Rng& rng, std::size_t count, std::uint32
   return blobs;
 }
 
-PlacementPlan plan_for(const std::vector<YoungBlob>& blobs, const StoreShape& shape) {
+PlacementPlan plan_for(const std::vector<UnplacedBlob>& blobs, const StoreShape& shape) {
   PlacementRules rules;
   rules.k = shape.k();
   rules.cells = shape.cells();
@@ -36,7 +36,7 @@ PlacementPlan plan_for(const std::vector<YoungBlob>& blobs, const StoreShape& sh
   rules.max_pack_units = shape.max_pack_units;
   rules.footer = pack_footer_base(shape.record);
   std::vector<PlacementItem> items;
-  for (const YoungBlob& blob : blobs) {
+  for (const UnplacedBlob& blob : blobs) {
     items.push_back({static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob)});
   }
   return plan_placement(items, rules);

@@ -1,4 +1,4 @@
-// Random young blobs, and the pack stripes that a store of any shape would make of them.
+// Random unplaced blobs, and the pack stripes that a store of any shape would make of them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace hexad::core {
 
 StoreShape shape_for(ec::Profile profile, ChecksumType checksum, std::uint64_t unit);
 // `largest`: bytes of a blob.
-std::vector<YoungBlob> random_young(io::Rng& rng, std::size_t count, std::uint32_t largest);
-PlacementPlan plan_for(const std::vector<YoungBlob>& blobs, const StoreShape& shape);
+std::vector<UnplacedBlob> random_unplaced(io::Rng& rng, std::size_t count, std::uint32_t largest);
+PlacementPlan plan_for(const std::vector<UnplacedBlob>& blobs, const StoreShape& shape);
 
 }  // namespace hexad::core

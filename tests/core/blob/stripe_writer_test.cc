@@ -138,7 +138,7 @@ TEST_CASE("stripe_writer: payload, padding and parity add up to what is sent, an
   CAPTURE(static_cast<int>(use), size, away);
   Fixture f;
   for (DeviceId id = 0; id < 6; ++id) {
-    if ((away >> id & 1) != 0) f.members->lose(id, "away");
+    if ((away >> id & 1) != 0) f.members->mark_failed(id, "away");
   }
   const StripeWrite stripe = f.make(size);
   StripeBatch batch(f.writer(use));
@@ -172,7 +172,7 @@ TEST_CASE("stripe_writer: payload, padding and parity add up to what is sent, an
 
 TEST_CASE("stripe_writer: of a pack the blobs are payload, and its footer is padding") {
   Fixture f;
-  std::vector<YoungBlob> blobs(3);
+  std::vector<UnplacedBlob> blobs(3);
   PackPlan plan;
   plan.units = 1;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
@@ -188,10 +188,10 @@ TEST_CASE("stripe_writer: of a pack the blobs are payload, and its footer is pad
   std::uint64_t payload = 3300;
   SECTION("all cells are sent") {}
   SECTION("one with a blob is not") {
-    f.members->lose(places[2].id, "away");
+    f.members->mark_failed(places[2].id, "away");
     payload -= 1100;
   }
-  SECTION("the empty one is not") { f.members->lose(places[0].id, "away"); }
+  SECTION("the empty one is not") { f.members->mark_failed(places[0].id, "away"); }
   StripeBatch batch(f.writer());
   batch.add(stripe);
   REQUIRE(batch.land().status.ok());

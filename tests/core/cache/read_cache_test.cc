@@ -243,21 +243,21 @@ TEST_CASE("read_cache: of a blob in the log bytes and facts are known, and not w
   using Need = ReadCache::Need;
   const auto find = [&](Need need) { return fixture.find(need); };
   const auto insert = [&](const auto& record) { fixture.insert(record); };
-  const auto young_record = [&](std::uint64_t size) {
+  const auto unplaced_record = [&](std::uint64_t size) {
     auto record = small_record(cache, size);
     record->object.extents[0].blob.placement = Placement::kLog;
     return record;
   };
   const ByteRange all{0, 10'000};
-  const auto first = young_record(4096);
+  const auto first = unplaced_record(4096);
   insert(first);
-  REQUIRE(first->is_young());
+  REQUIRE(first->is_unplaced());
   REQUIRE(find(Need::kPlaces) == nullptr);
   REQUIRE(find(Need::kFacts) == first);
   // Without its bytes it is nothing that a read could go on with.
   REQUIRE(cache.find_bytes("c", "a", all, Count::kBoth).record == nullptr);
   // The next one who reads brings another record, and its bytes.
-  const auto second = young_record(4096);
+  const auto second = unplaced_record(4096);
   insert(second);
   REQUIRE(first->dropped());
   cache.insert_bytes(*second, Bytes(4096, std::byte{5}));
@@ -266,19 +266,19 @@ TEST_CASE("read_cache: of a blob in the log bytes and facts are known, and not w
   REQUIRE(found.bytes->size() == 4096);
   REQUIRE(find(Need::kPlaces) == nullptr);
   // Who looks up more than that does not take the bytes away.
-  const auto third = young_record(4096);
+  const auto third = unplaced_record(4096);
   insert(third);
   REQUIRE(third->dropped());
   REQUIRE(find(Need::kFacts) == second);
   // Behind a checkpoint the record with its place does.
   const auto placed = small_record(cache, 4096);
   insert(placed);
-  REQUIRE_FALSE(placed->is_young());
+  REQUIRE_FALSE(placed->is_unplaced());
   REQUIRE(second->dropped());
   REQUIRE(find(Need::kPlaces) == placed);
   // One that is not small has its bytes nowhere.
   cache.invalidate(object_key(7, "a"));
-  const auto large = young_record(cache.block_size() + 1);
+  const auto large = unplaced_record(cache.block_size() + 1);
   insert(large);
   REQUIRE(large->dropped());
   REQUIRE(find(Need::kFacts) == nullptr);

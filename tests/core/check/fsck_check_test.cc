@@ -38,23 +38,23 @@ struct Fixture : testing::SpaceWorld {
     space->publish(++lsn, record);
     return last_;
   }
-  // So many young blobs that share one pack stripe, as records name them.
+  // So many unplaced blobs that share one pack stripe, as records name them.
   std::vector<Blob> packed_blobs(std::size_t count, std::size_t size) {
-    std::vector<YoungBlob> young;
+    std::vector<UnplacedBlob> unplaced;
     std::vector<Blob> blobs;
     ++lsn;
     for (std::uint32_t i = 0; i < count; ++i) {
-      YoungBlob one;
+      UnplacedBlob one;
       one.place = {lsn, i};
       one.stored = SharedBytes::copy_of(as_bytes(noise(size)));
       one.owner = object_key(1, "packed" + std::to_string(i));
       one.units = 1;
       space->reserve(PromisedUnits(one.units));
-      blobs.push_back(young_blob(one));
-      young.push_back(std::move(one));
+      blobs.push_back(unplaced_blob(one));
+      unplaced.push_back(std::move(one));
     }
     const StripePlacer placer(shape, *codec, preparer, *space);
-    PlacedBlobs placed = placer.place(std::move(young), 0).value();
+    PlacedBlobs placed = placer.place(std::move(unplaced), 0).value();
     REQUIRE(placed.stripes.size() == 1);
     LogRecord record;
     record.group = placed.part;
@@ -63,12 +63,12 @@ struct Fixture : testing::SpaceWorld {
     for (StripeWrite& stripe : placed.stripes) write(std::move(stripe));
     return blobs;
   }
-  Blob young_blob(const YoungBlob& young) const {
+  Blob unplaced_blob(const UnplacedBlob& unplaced) const {
     Blob blob;
     blob.placement = Placement::kLog;
-    blob.log = young.place;
-    blob.raw = blob.stored = static_cast<std::uint32_t>(young.stored.size());
-    blob.cell_sums = {checksum(shape.record.checksum, young.stored.bytes())};
+    blob.log = unplaced.place;
+    blob.raw = blob.stored = static_cast<std::uint32_t>(unplaced.stored.size());
+    blob.cell_sums = {checksum(shape.record.checksum, unplaced.stored.bytes())};
     return blob;
   }
   static ExtentList shown(const Blob& blob) {
@@ -269,23 +269,23 @@ TEST_CASE(
   CHECK(findings(first, second, {}, kShallow) == "");
   CHECK_THAT(findings(first, second, {}, kDeep),
              Contains("another owner's by the stripe's footer"));
-  // A young blob gets its key with the next checkpoint, and may have it before.
+  // An unplaced blob gets its key with the next checkpoint, and may have it before.
   Blob due = blobs[1];
   due.forward = Forward::kDue;
   CHECK(findings(first, due, {}, kDeep) == "");
   CHECK(findings(first, due, {forward}, kDeep) == "");
 }
 
-TEST_CASE("fsck_check: a young blob has to be known to somebody") {
+TEST_CASE("fsck_check: an unplaced blob has to be known to somebody") {
   Fixture f;
-  YoungBlob young;
-  young.place = {9, 3};
-  young.stored = SharedBytes::copy_of(as_bytes("in the log"));
-  const Blob blob = f.young_blob(young);
+  UnplacedBlob unplaced;
+  unplaced.place = {9, 3};
+  unplaced.stored = SharedBytes::copy_of(as_bytes("in the log"));
+  const Blob blob = f.unplaced_blob(unplaced);
   const std::vector<Finding> found = f.check({{"a", blob}});
   REQUIRE(found.size() == 1);
   REQUIRE(found[0].problem == "blob 3 of LSN 9 is in no log block");
-  f.log_blobs.add_payload(young);
+  f.log_blobs.add_payload(unplaced);
   REQUIRE(f.check({{"a", blob}}, kDeep).empty());
 }
 
@@ -371,7 +371,7 @@ TEST_CASE(
     "fsck_check: F6 cells on devices that are away are no finding, bad ones beside them are") {
   Fixture f;
   const Blob blob = f.private_blob(100'000);
-  f.members->lose(f.place_of(blob.where, 2).id, "told to");
+  f.members->mark_failed(f.place_of(blob.where, 2).id, "told to");
   REQUIRE(f.check({{"a", blob}}, kDeep).empty());
   REQUIRE(f.report.bytes_checked == 5 * blob.cell_bytes);
   f.spoil(blob.where, 4);

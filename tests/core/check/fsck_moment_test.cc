@@ -49,13 +49,13 @@ TEST_CASE("fsck_moment: what is freed or taken behind it changes nothing") {
 
 TEST_CASE("fsck_moment: a payload stays one, wherever it is put later") {
   testing::SpaceWorld world;
-  YoungBlob young;
-  young.place = {9, 3};
-  young.stored = SharedBytes::copy_of(as_bytes("in the log"));
-  world.log_blobs.add_payload(young);
+  UnplacedBlob unplaced;
+  unplaced.place = {9, 3};
+  unplaced.stored = SharedBytes::copy_of(as_bytes("in the log"));
+  world.log_blobs.add_payload(unplaced);
   const FsckMoment moment(*world.space, world.log_blobs);
-  YoungPlace place;
-  place.from = young.place;
+  UnplacedPlace place;
+  place.from = unplaced.place;
   place.stored = 10;
   world.log_blobs.set_places({place});
   CHECK(moment.was_payload({9, 3}));

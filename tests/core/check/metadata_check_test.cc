@@ -75,7 +75,7 @@ TEST_CASE("metadata_check: sound keys of all kinds are no finding") {
 TEST_CASE("metadata_check: a value that says nothing is a finding that names its key") {
   Fixture f;
   for (const std::string& key :
-       {collection_key("pics"), cut_key(3), doomed_key(7, "a"), forward_key(1, 2, page_key(3, 0)),
+       {collection_key("pics"), cut_key(3), deletion_key(7, "a"), forward_key(1, 2, page_key(3, 0)),
         layer_key(5), share_key(6), object_key(7, "a"), omap_key(4, "k"), totals_key(7),
         page_key(3, 0), std::string("?"), std::string()}) {
     CAPTURE(key);
@@ -117,7 +117,7 @@ TEST_CASE("metadata_check: F14 forward keys name lists, and come before them") {
                                                       {key, value},
                                                       {object_key(7, "a"), f.object(object)},
                                                       {list, encode_page(page, f.shape.record)},
-                                                      {young_forward_key(5, 1, list), ""}});
+                                                      {unplaced_forward_key(5, 1, list), ""}});
     std::string spoken;
     for (const std::string& one : found) {
       if (one.find("forward") != std::string::npos) spoken += one + "\n";

@@ -36,7 +36,7 @@ ExtentList half_overwritten() {
     Extent small;
     small.offset = i * 8192;
     small.length = 4096;
-    small.blob = young_blob({5, i}, 4096, i);
+    small.blob = unplaced_blob({5, i}, 4096, i);
     insert(extents, small);
   }
   return extents;
@@ -55,7 +55,7 @@ TEST_CASE("compact plan: what is left of a blob is taken when it is little enoug
   CHECK(plan.frees == 4 * kStripe);  // all that its stripe takes
   CHECK(plan.pieces[0].offset() == 4096);
   CHECK(plan.pieces[0].length() == 4096);
-  CHECK_FALSE(plan.young);
+  CHECK_FALSE(plan.unplaced);
 }
 
 TEST_CASE("compact plan: what shows nothing, and what of that comes back") {
@@ -107,12 +107,12 @@ TEST_CASE("compact plan: pieces are cut where they get too long") {
 }
 
 TEST_CASE("compact plan: a blob without a place in the list waits for one") {
-  Extent young;
-  young.length = 1000;
-  young.blob = young_blob({5, 0}, 4096, 1);
-  const CompactPlan plan = plan_compaction({young}, rules_of(512, 65536));
+  Extent unplaced;
+  unplaced.length = 1000;
+  unplaced.blob = unplaced_blob({5, 0}, 4096, 1);
+  const CompactPlan plan = plan_compaction({unplaced}, rules_of(512, 65536));
   CHECK(plan.pieces.empty());
-  CHECK(plan.young);
+  CHECK(plan.unplaced);
 }
 
 TEST_CASE("compact plan: a list is not cut up so much that it is crowded") {
@@ -131,7 +131,7 @@ void check_plan(const CompactPlan& plan, const ExtentList& extents, const Compac
   }
   std::map<BlobId, Blob> victims;
   std::uint64_t frees = 0;
-  bool young = false;
+  bool unplaced = false;
   for (const Blob& blob : blobs_of(extents)) {
     if (blob.share != 0) continue;
     if (shown.at(blob.id()) == blob.raw) {
@@ -142,13 +142,13 @@ void check_plan(const CompactPlan& plan, const ExtentList& extents, const Compac
       continue;
     }
     if (blob.placement == Placement::kLog) {
-      young = true;
+      unplaced = true;
       continue;
     }
     victims.emplace(blob.id(), blob);
     frees += blob.placement == Placement::kPrivate ? blob.where.units * kStripe : blob.stored;
   }
-  REQUIRE(plan.young == young);
+  REQUIRE(plan.unplaced == unplaced);
   if (plan.pieces.empty()) return;
   REQUIRE(plan.frees == frees);
   std::vector<bool> taken(bytes.size(), false);

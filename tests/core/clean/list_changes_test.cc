@@ -101,11 +101,12 @@ TEST_CASE("list changes: a list that shows something else in that place stays") 
 }
 
 // Behind the next checkpoint nobody could find it by its transaction.
-TEST_CASE("list changes: a young blob whose place is known is named by that, beside a move (CL5)") {
+TEST_CASE(
+    "list changes: an unplaced blob whose place is known is named by that, beside a move (CL5)") {
   World w;
-  Extent young = StripeWorld::shown(1);
-  young.blob = young_blob({5, 0}, 1000, 77);
-  w.put_page(kFirst, {StripeWorld::shown(0), young});
+  Extent unplaced = StripeWorld::shown(1);
+  unplaced.blob = unplaced_blob({5, 0}, 1000, 77);
+  w.put_page(kFirst, {StripeWorld::shown(0), unplaced});
   w.log_blobs.set_places({packed_place({5, 0}, 1000, {6, 9, 0}, {1, 64})});
   REQUIRE(w.move({showing(kFirst, StripeWorld::shown(0))}));
   const Blob now = w.page(kFirst)[1].blob;

@@ -20,10 +20,10 @@ StoreShape usual_shape() {
   return shape;
 }
 
-std::vector<YoungBlob> blobs_of(const std::vector<std::size_t>& sizes) {
-  std::vector<YoungBlob> blobs;
+std::vector<UnplacedBlob> blobs_of(const std::vector<std::size_t>& sizes) {
+  std::vector<UnplacedBlob> blobs;
   for (const std::size_t size : sizes) {
-    YoungBlob& blob = blobs.emplace_back();
+    UnplacedBlob& blob = blobs.emplace_back();
     blob.stored = SharedBytes::copy_of(Bytes(size));
     blob.owner = "an object's key";
   }
@@ -40,7 +40,7 @@ TEST_CASE("moved stripes: each is as long as its run at most, and they hold each
     for (std::size_t& size : sizes) size = 1 + rng.below(4096);
     std::vector<std::uint32_t> runs(1 + rng.below(12));
     for (std::uint32_t& run : runs) run = static_cast<std::uint32_t>(1 + rng.below(40));
-    const std::vector<YoungBlob> blobs = blobs_of(sizes);
+    const std::vector<UnplacedBlob> blobs = blobs_of(sizes);
     const std::vector<PackPlan> layouts = lay_out_moved(blobs, runs, shape);
     if (layouts.empty()) continue;
     ++laid_out;
@@ -67,8 +67,8 @@ TEST_CASE("moved stripes: each is as long as its run at most, and they hold each
 
 TEST_CASE("moved stripes: what has not enough runs, or one too short, goes nowhere") {
   const StoreShape shape = usual_shape();
-  const std::vector<YoungBlob> three = blobs_of({4096, 4096, 4096});
-  const std::vector<YoungBlob> six = blobs_of({4096, 4096, 4096, 4096, 4096, 4096});
+  const std::vector<UnplacedBlob> three = blobs_of({4096, 4096, 4096});
+  const std::vector<UnplacedBlob> six = blobs_of({4096, 4096, 4096, 4096, 4096, 4096});
   using Runs = std::vector<std::uint32_t>;
   // A unit of each cell takes three of them, and the footer.
   CHECK(lay_out_moved(three, Runs{1}, shape).size() == 1);

@@ -44,7 +44,7 @@ inline Blob random_blob(std::uint32_t unit, std::uint64_t length, io::Rng& rng) 
     blob.cell_bytes = 0;
     blob.cell_sums = {unit};
   }
-  if (rng.chance(1, 8)) blob = young_blob({unit, 0}, blob.raw, unit);
+  if (rng.chance(1, 8)) blob = unplaced_blob({unit, 0}, blob.raw, unit);
   if (rng.chance(1, 8)) blob.share = unit;
   if (rng.chance(1, 4)) blob.frames.algorithm = compression::Algorithm::kZstd;
   return blob;

@@ -18,8 +18,8 @@ struct Fixture : testing::SpaceWorld {
   using SpaceWorld::SpaceWorld;
 
   // With units set aside for it, as a commit does.
-  YoungBlob young(std::size_t bytes) {
-    YoungBlob blob;
+  UnplacedBlob unplaced(std::size_t bytes) {
+    UnplacedBlob blob;
     blob.place = {++lsn, 0};
     blob.stored = SharedBytes::copy_of(as_bytes(noise(bytes)));
     blob.owner = object_key(1, "object" + std::to_string(lsn));
@@ -27,9 +27,9 @@ struct Fixture : testing::SpaceWorld {
     space->reserve(PromisedUnits(blob.units));
     return blob;
   }
-  std::vector<YoungBlob> group(std::size_t count, std::size_t bytes) {
-    std::vector<YoungBlob> blobs;
-    for (std::size_t i = 0; i < count; ++i) blobs.push_back(young(bytes));
+  std::vector<UnplacedBlob> group(std::size_t count, std::size_t bytes) {
+    std::vector<UnplacedBlob> blobs;
+    for (std::size_t i = 0; i < count; ++i) blobs.push_back(unplaced(bytes));
     return blobs;
   }
 
@@ -43,10 +43,10 @@ struct Fixture : testing::SpaceWorld {
 
 // What the part of the record says is what the stripes hold: every blob once, where it is said, the
 // proofs those of the cells; and it can be written down.
-void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs,
+void check_placed(const PlacedBlobs& placed, const std::vector<UnplacedBlob>& blobs,
                   const Fixture& f) {
   std::map<LogPlace, std::string> wanted;
-  for (const YoungBlob& blob : blobs) wanted[blob.place] = as_text(blob.stored.bytes());
+  for (const UnplacedBlob& blob : blobs) wanted[blob.place] = as_text(blob.stored.bytes());
   REQUIRE(placed.stripes.size() == placed.part.allocated.size());
   for (std::size_t i = 0; i < placed.stripes.size(); ++i) {
     const StripeWrite& stripe = placed.stripes[i];
@@ -62,7 +62,7 @@ void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs
     }
     REQUIRE(f.codec->verify(cells).value());
   }
-  for (const YoungPlace& place : placed.part.placed) {
+  for (const UnplacedPlace& place : placed.part.placed) {
     const auto stripe = std::find_if(placed.stripes.begin(), placed.stripes.end(),
                                      [&](const StripeWrite& candidate) {
                                        return candidate.where.zone == place.where.zone &&
@@ -83,7 +83,7 @@ void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs
   }
   REQUIRE(placed.in_log.size() == placed.part.payloads.size());
   for (std::size_t i = 0; i < placed.in_log.size(); ++i) {
-    const YoungPayload& payload = placed.part.payloads[i];
+    const UnplacedPayload& payload = placed.part.payloads[i];
     REQUIRE(payload.place == placed.in_log[i].place);
     REQUIRE(payload.owner == placed.in_log[i].owner);
     REQUIRE(payload.bytes == wanted.at(payload.place));
@@ -92,10 +92,10 @@ void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs
   REQUIRE(wanted.empty());
 
   std::uint64_t bound = 32;
-  for (const YoungBlob& blob : blobs) {
+  for (const UnplacedBlob& blob : blobs) {
     bound += group_part_bound(blob.stored.size(), f.shape.record);
   }
-  for (const YoungPayload& payload : placed.part.payloads) {
+  for (const UnplacedPayload& payload : placed.part.payloads) {
     bound += payload.bytes.size() + payload.owner.size();
   }
   LogRecord record;
@@ -136,10 +136,10 @@ TEST_CASE("stripe_placer: whoever wants to know is told of blobs that get a stri
   std::vector<std::pair<std::string, std::uint32_t>> told;
   const StripePlacer placer(
       f.shape, *f.codec, f.preparer, *f.space,
-      [&](const YoungBlob& blob, std::uint32_t units) { told.emplace_back(blob.owner, units); });
+      [&](const UnplacedBlob& blob, std::uint32_t units) { told.emplace_back(blob.owner, units); });
   REQUIRE(placer.place(f.group(20, 8192), 0).ok());
   CHECK(told.empty());
-  const std::vector<YoungBlob> one = f.group(1, 20'000);
+  const std::vector<UnplacedBlob> one = f.group(1, 20'000);
   REQUIRE(placer.place(one, 0).ok());
   REQUIRE(told.size() == 1);
   CHECK(told[0].first == one[0].owner);
@@ -187,11 +187,11 @@ TEST_CASE("stripe_placer: objects share a stripe, which is published with what l
         std::vector<alloc::PackStripe>{{stripe.where.run(), 32 * 4096, 200, stripe.footer}});
   CHECK(f.space->check_invariants().ok());
   // They die one by one, the last one takes the stripe along.
-  for (const YoungBlob& blob : blobs) {
+  for (const UnplacedBlob& blob : blobs) {
     CHECK(f.space->is_live(stripe.where));
-    LogRecord death;
-    death.young_deaths.push_back(blob.place);
-    f.space->publish(300 + blob.place.lsn, death);
+    LogRecord release;
+    release.unplaced_releases.push_back(blob.place);
+    f.space->publish(300 + blob.place.lsn, release);
   }
   CHECK_FALSE(f.space->is_live(stripe.where));
   CHECK(f.space->reclaim(kMaxLsn) == stripe.where.units);
@@ -203,15 +203,15 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
   Fixture f;
   f.rng = io::Rng(seed);
   for (int round = 0; round < 10; ++round) {
-    std::vector<YoungBlob> blobs;
+    std::vector<UnplacedBlob> blobs;
     for (std::uint64_t i = 1 + f.rng.below(20); i > 0; --i) {
-      blobs.push_back(f.young(1 + f.rng.below(1u << (4 + f.rng.below(13)))));
+      blobs.push_back(f.unplaced(1 + f.rng.below(1u << (4 + f.rng.below(13)))));
     }
     // Some have units of their own already, because nothing could be reserved for them.
-    for (YoungBlob& blob : blobs) {
+    for (UnplacedBlob& blob : blobs) {
       if (!f.rng.chance(1, 10)) continue;
       blob.where = f.space->allocate(blob.units).value();
-      f.space->give_back(PromisedUnits(blob.units));
+      f.space->release(PromisedUnits(blob.units));
       blob.units = 0;
     }
     const std::uint64_t log_bytes = f.rng.chance(1, 2) ? f.rng.below(100'000) : 0;
@@ -220,7 +220,7 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
     check_placed(*placed, blobs, f);
     PromisedUnits in_log_units;
     std::uint64_t in_log_bytes = 0;
-    for (const YoungBlob& blob : placed->in_log) {
+    for (const UnplacedBlob& blob : placed->in_log) {
       in_log_units += PromisedUnits(blob.units);
       in_log_bytes += blob.stored.size();
     }
@@ -228,8 +228,8 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
     // What rides in the log keeps its reservation, all else has given it back.
     REQUIRE(f.space->reserved() == in_log_units.units);
     REQUIRE(f.available() == kSlabUnits - 1 - units_of(*placed) - in_log_units.units);
-    f.space->give_back(in_log_units);
-    for (const StripeWrite& stripe : placed->stripes) f.space->abandon(stripe.where);
+    f.space->release(in_log_units);
+    for (const StripeWrite& stripe : placed->stripes) f.space->discard(stripe.where);
     REQUIRE(f.available() == kSlabUnits - 1);
   }
   REQUIRE(f.space->check_invariants().ok());
@@ -247,9 +247,9 @@ TEST_CASE("stripe_placer: a record replayed gives the space that publishing it g
     CAPTURE(lsn);
     LogRecord record;
     if (lsn == 1000) record.zones.push_back(f.zone);
-    std::vector<YoungBlob> blobs;
+    std::vector<UnplacedBlob> blobs;
     for (std::uint64_t i = 1 + f.rng.below(6); i > 0; --i) {
-      blobs.push_back(f.young(1 + f.rng.below(1u << (4 + f.rng.below(11)))));
+      blobs.push_back(f.unplaced(1 + f.rng.below(1u << (4 + f.rng.below(11)))));
       alive.push_back(blobs.back().place);
     }
     const Result<PlacedBlobs> placed = f.placer().place(blobs, f.rng.chance(1, 2) ? 16'384 : 0);
@@ -258,16 +258,16 @@ TEST_CASE("stripe_placer: a record replayed gives the space that publishing it g
     // Older blobs die, and some that this very group has placed.
     while (alive.size() > 12 || (!alive.empty() && f.rng.chance(1, 3))) {
       const std::size_t at = f.rng.below(alive.size());
-      record.young_deaths.push_back(alive[at]);
+      record.unplaced_releases.push_back(alive[at]);
       alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    // As the sequencer and the lane do.
-    for (const LogPlace& death : record.young_deaths) {
-      f.space->give_back(f.log_blobs.kill(death));
+    // As the sequencer and the pipeline do.
+    for (const LogPlace& release : record.unplaced_releases) {
+      f.space->release(f.log_blobs.release(release));
     }
     f.log_blobs.set_places(placed->part.placed);
-    for (const YoungBlob& blob : placed->in_log) {
-      if (f.log_blobs.add_payload(blob)) f.space->give_back(PromisedUnits(blob.units));
+    for (const UnplacedBlob& blob : placed->in_log) {
+      if (f.log_blobs.add_payload(blob)) f.space->release(PromisedUnits(blob.units));
     }
     f.space->publish(lsn, record);
 
@@ -284,7 +284,7 @@ TEST_CASE("stripe_placer: a record replayed gives the space that publishing it g
     if (f.rng.chance(1, 4)) REQUIRE(other.reclaim(lsn) == f.space->reclaim(lsn));
   }
   LogRecord wrong;
-  wrong.young_deaths.push_back({77, 7});
+  wrong.unplaced_releases.push_back({77, 7});
   REQUIRE(other.replay(2000, wrong).error().code == ErrorCode::kCorruption);
 }
 
@@ -293,14 +293,14 @@ TEST_CASE(
   Fixture f;
   std::vector<alloc::Extent> taken;
   for (std::uint32_t i = 1; i < kSlabUnits; ++i) taken.push_back(f.space->allocate(1).value());
-  for (std::size_t i = 0; i < taken.size(); i += 2) f.space->abandon(taken[i]);
+  for (std::size_t i = 0; i < taken.size(); i += 2) f.space->discard(taken[i]);
   REQUIRE(f.space->largest_free_run() == 1);
   const auto blobs = f.group(16, 4096);
   const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
   REQUIRE(placed.ok());
   check_placed(*placed, blobs, f);
   CHECK(placed->stripes.size() <= 6);  // a unit has room for three of them
-  for (const YoungPlace& place : placed->part.placed) {
+  for (const UnplacedPlace& place : placed->part.placed) {
     CHECK(place.placement == Placement::kPacked);
   }
   CHECK(f.available() == 128 - placed->stripes.size());
@@ -310,7 +310,7 @@ TEST_CASE(
 TEST_CASE(
     "stripe_placer: a lone small object rides in the log, and keeps what is reserved for it") {
   Fixture f;
-  const std::vector<YoungBlob> blobs = {f.young(4096)};
+  const std::vector<UnplacedBlob> blobs = {f.unplaced(4096)};
   const Result<PlacedBlobs> placed = f.placer().place(blobs, 64 << 10);
   REQUIRE(placed.ok());
   check_placed(*placed, blobs, f);
@@ -360,9 +360,9 @@ TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
   Fixture f;
   const bool packed = GENERATE(false, true);  // it fills its stripe, or less than half of it
   CAPTURE(packed);
-  YoungBlob blob = f.young(packed ? 4'000 : 30'000);
+  UnplacedBlob blob = f.unplaced(packed ? 4'000 : 30'000);
   blob.where = f.space->allocate(blob.units).value();
-  f.space->give_back(PromisedUnits(blob.units));
+  f.space->release(PromisedUnits(blob.units));
   blob.units = 0;
   const Result<PlacedBlobs> placed = f.placer().place({blob}, 64 << 10);
   REQUIRE(placed.ok());
@@ -375,10 +375,10 @@ TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
 
 TEST_CASE("stripe_placer: blobs whose transaction has a place for them share that, and no other") {
   Fixture f;
-  std::vector<YoungBlob> blobs = f.group(12, 4096);
-  const std::vector<YoungBlob> others = f.group(3, 200);
-  for (YoungBlob& blob : blobs) {
-    f.space->give_back(PromisedUnits(blob.units));
+  std::vector<UnplacedBlob> blobs = f.group(12, 4096);
+  const std::vector<UnplacedBlob> others = f.group(3, 200);
+  for (UnplacedBlob& blob : blobs) {
+    f.space->release(PromisedUnits(blob.units));
     blob.units = 0;
   }
   blobs.insert(blobs.begin(), others.begin(), others.end());
@@ -405,9 +405,9 @@ TEST_CASE("stripe_placer: when a reservation does not hold, nothing is left allo
   // 5 units more than there are.
   const auto blobs = f.group(13, 200);
   PromisedUnits promised;
-  for (const YoungBlob& blob : blobs) promised += PromisedUnits(blob.units);
+  for (const UnplacedBlob& blob : blobs) promised += PromisedUnits(blob.units);
   std::vector<alloc::Extent> taken;
-  f.space->give_back(promised);
+  f.space->release(promised);
   for (int i = 0; i < 8; i += 1) taken.push_back(f.space->allocate(1).value());
   f.space->reserve(promised);
   const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
@@ -416,7 +416,7 @@ TEST_CASE("stripe_placer: when a reservation does not hold, nothing is left allo
   CHECK(f.space->counters().in_flight == 8);
   CHECK(f.space->reserved() == 13);
   // With four of them free, a shared stripe fits, whatever was promised.
-  for (int i = 0; i < 4; ++i) f.space->abandon(taken[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 4; ++i) f.space->discard(taken[static_cast<std::size_t>(i)]);
   const Result<PlacedBlobs> fits = f.placer().place(blobs, 0);
   REQUIRE(fits.ok());
   check_placed(*fits, blobs, f);

@@ -395,7 +395,7 @@ TEST_CASE("stream_writer: the stripe of a page is written when the page is full"
     REQUIRE(staged->size == bytes.size());
     REQUIRE(staged->stripes.size() == 4);
     REQUIRE(staged->pages.size() == 4);
-    REQUIRE(staged->young.pieces.empty());
+    REQUIRE(staged->unplaced.pieces.empty());
     REQUIRE(staged->spilled == 0);
     REQUIRE_FALSE(staged->published);
     for (std::uint32_t page = 0; page < 4; ++page) {
@@ -426,7 +426,8 @@ TEST_CASE("stream_writer: the stripe of a page is written when the page is full"
   }
 }
 
-TEST_CASE("stream_writer: a small object is staged inline, young or with a stripe, by its size") {
+TEST_CASE(
+    "stream_writer: a small object is staged inline, unplaced or with a stripe, by its size") {
   StoreFixture fixture(stream_format());
   Opened opened(fixture);
   const std::uint64_t threshold = core::kAlwaysOwnStripe;
@@ -439,9 +440,9 @@ TEST_CASE("stream_writer: a small object is staged inline, young or with a strip
     REQUIRE(staged->problem.ok());
     REQUIRE(staged->size == size);
     const bool is_inline = size > 0 && size <= core::kInlineLimit;
-    const bool young = size > core::kInlineLimit && size < threshold;
+    const bool unplaced = size > core::kInlineLimit && size < threshold;
     const bool striped = size >= threshold;
-    REQUIRE(staged->young.pieces.size() == (young ? 1 : 0));
+    REQUIRE(staged->unplaced.pieces.size() == (unplaced ? 1 : 0));
     REQUIRE(staged->stripes.size() == (striped ? 1 : 0));
     REQUIRE(staged->pages.size() == (is_inline || striped ? 1 : 0));
     if (is_inline) REQUIRE(staged->pages.at(0).at(0).bytes.size() == size);

@@ -89,7 +89,7 @@ TEST_CASE("fast devices: a second one has the log at once, and the first may go"
     world.name({other, world.first});
     world.open([&](Store& store) {
       const DeviceStatus last = store.status().devices.back();
-      world.expect(last.role.empty() && last.path == old, "it is not shown as a stranger");
+      world.expect(last.role.empty() && last.path == old, "it is not shown as unrecognised");
       world.expect(World::fast_devices(store) == 1, "fast devices");
       world.expect_sound(store);
     });

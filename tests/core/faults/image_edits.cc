@@ -257,10 +257,10 @@ class Editor {
           record.freed.push_back(extent(in));
           break;
         case 1:
-          record.packed_deaths.push_back({in.u8(), 1u + in.u8(), 1u + in.le16()});
+          record.packed_releases.push_back({in.u8(), 1u + in.u8(), 1u + in.le16()});
           break;
         case 2:
-          record.young_deaths.push_back({1u + in.u8(), in.u8() % 8u});
+          record.unplaced_releases.push_back({1u + in.u8(), in.u8() % 8u});
           break;
         case 3: {
           core::StripeProof proof;
@@ -281,7 +281,7 @@ class Editor {
           break;
         }
         case 5: {
-          core::YoungPayload payload;
+          core::UnplacedPayload payload;
           payload.place = {1u + in.u8(), static_cast<std::uint32_t>(record.group.payloads.size())};
           payload.owner = key(in);
           payload.bytes = std::string(1 + in.u8(), 'p');

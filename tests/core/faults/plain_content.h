@@ -13,7 +13,7 @@ namespace hexad::testing {
 
 class PlainContent {
  public:
-  // Makes object `number`, or makes it anew: inline, young or large, as the number has it.
+  // Makes object `number`, or makes it anew: inline, unplaced or large, as the number has it.
   void put(Store& store, int number) {
     Object object;
     object.value = noise(100 + 700 * (number % 40), ++seed_);

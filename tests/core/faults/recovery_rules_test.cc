@@ -151,7 +151,7 @@ TEST_CASE("rules: R5 the log is not written over before the root that trims it i
   }
 }
 
-TEST_CASE("rules: R6 a death in a shared stripe is replayed") {
+TEST_CASE("rules: R6 a release in a shared stripe is replayed") {
   World world;
   REQUIRE(world.with_store([&](Store& store) -> std::string {
     Transaction t;

@@ -43,13 +43,13 @@ TEST_CASE("checkpoint changes: memtable and extras in one order, deletions inclu
   CHECK(bytes_of(w.table, w.changes.extras) == 11);
 }
 
-TEST_CASE("checkpoint changes: a young blob is written with its place, and not without") {
+TEST_CASE("checkpoint changes: an unplaced blob is written with its place, and not without") {
   World w;
   Extent extent;
   extent.length = 100;
-  extent.blob = young_blob({5, 0}, 100, 77);
+  extent.blob = unplaced_blob({5, 0}, 100, 77);
   const std::string page = encode_page({extent}, w.shape);
-  REQUIRE(has_young_blob(page));
+  REQUIRE(has_unplaced_blob(page));
   w.table.apply(5, page_key(7, 0), page);
   SECTION("without") {
     const Status listed = list_changes(w.table, w.log_blobs, w.shape, w.changes);
@@ -57,7 +57,7 @@ TEST_CASE("checkpoint changes: a young blob is written with its place, and not w
     CHECK(listed.error().code == ErrorCode::kCorruption);
   }
   SECTION("with it") {
-    YoungBlob blob;
+    UnplacedBlob blob;
     blob.place = {5, 0};
     blob.stored = SharedBytes::copy_of(as_bytes(std::string(100, 'a')));
     blob.units = 1;
@@ -65,7 +65,7 @@ TEST_CASE("checkpoint changes: a young blob is written with its place, and not w
     w.log_blobs.set_places({packed_place({5, 0}, 100, {3, 9, 0}, {1, 64})});
     REQUIRE(list_changes(w.table, w.log_blobs, w.shape, w.changes).ok());
     REQUIRE(w.changes.list.size() == 1);
-    CHECK_FALSE(has_young_blob(*w.changes.list[0].value));
+    CHECK_FALSE(has_unplaced_blob(*w.changes.list[0].value));
   }
 }
 
@@ -76,12 +76,12 @@ TEST_CASE(
   for (std::uint32_t i = 0; i < 2; ++i) {
     list[i].offset = i * 100;
     list[i].length = 100;
-    list[i].blob = young_blob({5, i}, 100, 77);
+    list[i].blob = unplaced_blob({5, i}, 100, 77);
     list[i].blob.forward = Forward::kDue;
   }
   const std::string key = page_key(7, 0);
   w.table.apply(5, key, encode_page(list, w.shape));
-  for (std::uint32_t i = 0; i < 2; ++i) w.table.apply(5, young_forward_key(5, i, key), "");
+  for (std::uint32_t i = 0; i < 2; ++i) w.table.apply(5, unplaced_forward_key(5, i, key), "");
   // A blob of before that was there under the same key, in the same place.
   const std::string forward = forward_key(3, 9, key);
   w.table.apply(4, forward, std::nullopt);
@@ -98,7 +98,7 @@ TEST_CASE(
     for (const Extent& extent : now) CHECK(extent.blob.forward == Forward::kWritten);
   }
   SECTION("private") {
-    YoungPlace place;
+    UnplacedPlace place;
     place.placement = Placement::kPrivate;
     place.stored = 100;
     place.where = {3, 9, 1};

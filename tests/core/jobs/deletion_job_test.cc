@@ -71,7 +71,7 @@ TEST_CASE("deletion job: objects of a removed collection go a record's worth at 
     w.metadata.map[object_key(5, std::to_string(i))] = encode_object({}, w.shape);
   }
   w.metadata.map[object_key(6, "other")] = encode_object({}, w.shape);
-  w.metadata.map[doomed_key(names.space, names.from)] = encode_doomed(names.end);
+  w.metadata.map[deletion_key(names.space, names.from)] = encode_deletion(names.end);
   w.job.schedule({{}, {names}});
   int steps = 0;
   for (; w.job.due().has_value(); ++steps) REQUIRE(w.job.step().value());
@@ -119,7 +119,7 @@ TEST_CASE("deletion job: what an earlier opening left is found by its keys, and 
   w.add_pages(8, 4);
   w.metadata.map[cut_key(8)] = encode_cuts({{1, 4}});
   const NameRange names{5, "", ""};
-  w.metadata.map[doomed_key(5, "")] = encode_doomed(names.end);
+  w.metadata.map[deletion_key(5, "")] = encode_deletion(names.end);
   Counters counters;
   std::vector<std::string> notes;
   REQUIRE(w.job.schedule_found(counters, notes).ok());

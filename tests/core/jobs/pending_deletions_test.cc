@@ -37,7 +37,7 @@ TEST_CASE("pending deletions: bodies come first, then cuts, then names, one at a
 TEST_CASE("pending deletions: what is left of one comes before others of its kind") {
   World w;
   w.pending.schedule({{}, {{5, "", ""}, {6, "", ""}}});
-  std::optional<Doomed> one = w.pending.take();
+  std::optional<ScheduledDeletions> one = w.pending.take();
   w.pending.note_some_deleted(*std::move(one));
   CHECK(w.pending.take()->names.front().space == 5);
 }
@@ -47,7 +47,7 @@ TEST_CASE("pending deletions: what failed comes last, after pauses that grow and
   w.pending.schedule({{1, 2}, {}});
   io::Nanos pause = PendingDeletions::kFirstPause;
   for (int i = 0; i < 12; ++i) {
-    std::optional<Doomed> one = w.pending.take();
+    std::optional<ScheduledDeletions> one = w.pending.take();
     REQUIRE(one.has_value());
     REQUIRE(one->bodies.front() == BodyId(1 + i % 2));
     w.pending.note_failed(*std::move(one));

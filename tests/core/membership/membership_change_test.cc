@@ -22,7 +22,7 @@ class TestSteps : public MembershipSteps {
         log(make_log()) {}
 
   Status stop_using(const std::set<DeviceId>& failed) override {
-    for (const DeviceId id : failed) world_.members->lose(id, "told to");
+    for (const DeviceId id : failed) world_.members->mark_failed(id, "told to");
     steps += "stop" + names(failed) + " ";
     if (world_.members->lost_cells() > MembershipWorld::kParities) {
       return Error{ErrorCode::kUnavailable, "too many", ""};

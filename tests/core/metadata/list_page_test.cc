@@ -59,8 +59,8 @@ class CountingCursor final : public kv::IndexCursor {
     ++moves_.steps;
     return inner_->prev();
   }
-  Result<std::size_t> advance(kv::Way way, std::span<kv::KeyValue> into) override {
-    Result<std::size_t> passed = inner_->advance(way, into);
+  Result<std::size_t> advance(kv::Direction direction, std::span<kv::KeyValue> into) override {
+    Result<std::size_t> passed = inner_->advance(direction, into);
     moves_.steps += passed.ok() && *passed > 0 ? *passed : 1;
     return passed;
   }

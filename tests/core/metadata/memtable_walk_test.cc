@@ -25,12 +25,12 @@ struct World {
 };
 
 // The keys that are left, each with the first letter of its value.
-std::string keys_of(MemtableWalk& walk, kv::Way way) {
+std::string keys_of(MemtableWalk& walk, kv::Direction direction) {
   std::string keys;
-  while (const kv::Memtable::Iterator* const nearest = walk.nearest(way)) {
+  while (const kv::Memtable::Iterator* const nearest = walk.nearest(direction)) {
     const std::string key(nearest->key());
     keys += key + nearest->value().value_or("-").front() + ",";
-    walk.leave(way, key);
+    walk.leave(direction, key);
   }
   return keys;
 }
@@ -40,36 +40,36 @@ std::string keys_of(MemtableWalk& walk, kv::Way way) {
 TEST_CASE("memtable walk: of two versions the newer table's counts, both ways") {
   World w;
   MemtableWalk walk = w.walk();
-  walk.place(kv::Way::kForward, "");
+  walk.place(kv::Direction::kForward, "");
   CHECK(walk.only_one() == nullptr);
-  CHECK(keys_of(walk, kv::Way::kForward) == "ao,bn,cn,do,");
+  CHECK(keys_of(walk, kv::Direction::kForward) == "ao,bn,cn,do,");
   walk.begin();
-  walk.place(kv::Way::kBackward, "d");
-  CHECK(keys_of(walk, kv::Way::kBackward) == "cn,bn,ao,");
+  walk.place(kv::Direction::kBackward, "d");
+  CHECK(keys_of(walk, kv::Direction::kBackward) == "cn,bn,ao,");
 }
 
 TEST_CASE("memtable walk: where one table has no more the other one is walked alone") {
   World w;
   MemtableWalk walk = w.walk();
-  walk.place(kv::Way::kForward, "d");
+  walk.place(kv::Direction::kForward, "d");
   REQUIRE(walk.only_one() != nullptr);
   CHECK(walk.only_one()->key() == "d");
   walk.begin();
-  walk.place(kv::Way::kForward, "e");
+  walk.place(kv::Direction::kForward, "e");
   CHECK(walk.only_one() == nullptr);
-  CHECK(walk.nearest(kv::Way::kForward) == nullptr);
+  CHECK(walk.nearest(kv::Direction::kForward) == nullptr);
 }
 
 TEST_CASE("memtable walk: after versions were dropped it goes on behind what was passed") {
   World w;
   MemtableWalk walk = w.walk();
   CHECK_FALSE(walk.stale());
-  walk.place(kv::Way::kForward, "a");
+  walk.place(kv::Direction::kForward, "a");
   walk.pass("b");
   w.active.erase_after(4);
   ++w.erasures;
   CHECK(walk.stale());
-  walk.place(kv::Way::kForward, "a");
+  walk.place(kv::Direction::kForward, "a");
   CHECK_FALSE(walk.stale());
-  CHECK(keys_of(walk, kv::Way::kForward) == "co,do,");
+  CHECK(keys_of(walk, kv::Direction::kForward) == "co,do,");
 }

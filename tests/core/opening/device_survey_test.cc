@@ -40,8 +40,8 @@ Assignment assigned(StoreFixture& fixture) {
   return assign_members(survey).value();
 }
 
-const DeviceStatus* stranger(const Assignment& assignment, const std::string& path) {
-  for (const DeviceStatus& status : assignment.strangers) {
+const DeviceStatus* find_unrecognised(const Assignment& assignment, const std::string& path) {
+  for (const DeviceStatus& status : assignment.unrecognised) {
     if (status.path == path) return &status;
   }
   return nullptr;
@@ -51,7 +51,7 @@ TEST_CASE("device_survey: a sound store has all its members, whatever the order 
   StoreFixture fixture;
   std::reverse(fixture.pool.devices.begin(), fixture.pool.devices.end());
   const Assignment found = assigned(fixture);
-  REQUIRE(found.strangers.empty());
+  REQUIRE(found.unrecognised.empty());
   REQUIRE(found.members.size() == 7);
   for (DeviceId id = 0; id < 7; ++id) {
     CHECK(found.members[id].id == id);
@@ -211,10 +211,10 @@ TEST_CASE("device_survey: the store is the one that most labels name, others are
   const Assignment found = assigned(fixture);
   REQUIRE(found.members.size() == 7);
   for (const Member& member : found.members) CHECK(member.state == "ok");
-  REQUIRE(found.strangers.size() == 3);
+  REQUIRE(found.unrecognised.size() == 3);
   for (const char* path : {"o0", "o1", "o2"}) {
-    REQUIRE(stranger(found, path) != nullptr);
-    CHECK(stranger(found, path)->state == "foreign");
+    REQUIRE(find_unrecognised(found, path) != nullptr);
+    CHECK(find_unrecognised(found, path)->state == "foreign");
   }
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("device_survey: absent, unreadable and damaged devices are shown at me
     fixture.media(4)->write(label, garbage);
   }
   const Assignment found = assigned(fixture);
-  REQUIRE(found.strangers.empty());
+  REQUIRE(found.unrecognised.empty());
   CHECK(found.members[1].state == "missing");
   CHECK(found.members[1].device == nullptr);
   // So that nothing on it is taken for free.

@@ -120,7 +120,7 @@ TEST_CASE("opening: a store that was closed is taken over in a new epoch") {
     REQUIRE(parts->root.promised_epoch > parts->root.epoch);
     before = parts->root.epoch;
     REQUIRE(parts->notes == std::vector<std::string>());
-    REQUIRE(parts->strangers.empty());
+    REQUIRE(parts->unrecognised.empty());
     REQUIRE(parts->last_lsn == closed);
     REQUIRE(parts->log->next_lsn() == closed + 1);
     REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 1, 2});
@@ -531,7 +531,7 @@ TEST_CASE("opening: inspect takes no lock, and shows a store that is open as its
   REQUIRE(store.close().ok());
 }
 
-TEST_CASE("opening: inspect lists strangers beside the members") {
+TEST_CASE("opening: inspect lists unrecognised devices beside the members") {
   StoreFixture fixture;
   FormatOptions other = small_format();
   for (int i = 0; i < 6; ++i) other.devices.push_back("other" + std::to_string(i));

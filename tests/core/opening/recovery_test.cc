@@ -204,7 +204,7 @@ TEST_CASE("recovery: a new store has nothing to recover") {
   Fixture f;
   const Recovered found = f.run();
   REQUIRE(found.last_lsn == 0);
-  REQUIRE(found.wounded.empty());
+  REQUIRE(found.incomplete.empty());
   REQUIRE(found.notes.empty());
   REQUIRE(f.space->zone_ids().empty());
 }
@@ -221,7 +221,7 @@ TEST_CASE("recovery: a sound tail is kept and replayed, in memory only") {
 
   const Recovered found = f.run();
   CHECK(found.last_lsn == 2);
-  CHECK(found.wounded.empty());
+  CHECK(found.incomplete.empty());
   CHECK(found.notes.empty());
   CHECK(f.value("a") == "nothing");
   CHECK(f.value("b") == "value of b");
@@ -250,7 +250,7 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
     CHECK(f.space->is_live(first.allocated[0].where));
     if (__builtin_popcount(roles) > 2) {
       CHECK(found.last_lsn == 1);
-      CHECK(found.wounded.empty());
+      CHECK(found.incomplete.empty());
       REQUIRE(found.notes.size() == 1);
       CHECK(found.notes[0] ==
             "recovery: cut the log at LSN 1: the data of LSN 2 was not complete, nobody was told "
@@ -264,8 +264,8 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
     CHECK(found.last_lsn == 3);
     CHECK(f.value("c") == "value of c");
     CHECK(f.counted(CounterId::kRecoveryTailKept) == 2);
-    REQUIRE(found.wounded.size() == (roles == 0 ? 0 : 1));
-    const Result<std::set<DeviceId>> healed = f.recovery->heal(found.wounded);
+    REQUIRE(found.incomplete.size() == (roles == 0 ? 0 : 1));
+    const Result<std::set<DeviceId>> healed = f.recovery->heal(found.incomplete);
     REQUIRE(healed.ok());
     CHECK(healed->empty());
     CHECK(f.cells_of(victim) == whole);
@@ -288,15 +288,15 @@ TEST_CASE("recovery: for reading, it says which cells a crash has torn, and chan
     const std::vector<CellPlace> places = f.written->locate(victim.where).value();
 
     const Recovered found = f.run();
-    REQUIRE(found.wounded.size() == 1);
-    CHECK(found.wounded[0].not_good == ec::ShardSet::from_bits(roles));
+    REQUIRE(found.incomplete.size() == 1);
+    CHECK(found.incomplete[0].not_good == ec::ShardSet::from_bits(roles));
     // A device that gives an error instead is to be told of.
-    const std::uint32_t first = *found.wounded[0].not_good.begin();
+    const std::uint32_t first = *found.incomplete[0].not_good.begin();
     bool fails = roles % 2 == 1;
     f.device(places[first].id).fails = [&](const io::IoRequest& request) {
       return fails && request.op == io::IoOp::kRead;
     };
-    const Result<TornCells> cells = f.recovery->find_torn(found.wounded);
+    const Result<TornCells> cells = f.recovery->find_torn(found.incomplete);
     fails = false;
     REQUIRE(cells.ok());
     ec::ShardSet expected = ec::ShardSet::from_bits(roles);
@@ -405,7 +405,7 @@ TEST_CASE("recovery: a device that cannot be healed is named") {
   const std::vector<CellPlace> places = f.written->locate(record.allocated[0].where).value();
   const Recovered found = f.run();
   f.device(places[3].id).fail(io::IoOp::kWrite);
-  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.wounded);
+  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.incomplete);
   REQUIRE(failed.ok());
   REQUIRE(*failed == std::set<DeviceId>{places[3].id});
   REQUIRE(f.counted(CounterId::kCellsHealed) == 1);
@@ -416,9 +416,9 @@ TEST_CASE("recovery: a stripe that loses more cells after its proof is an error,
   const LogRecord record = f.write_first();
   f.damage(record.allocated[0], 0b11);
   const Recovered found = f.run();
-  REQUIRE(found.wounded.size() == 1);
+  REQUIRE(found.incomplete.size() == 1);
   f.damage(record.allocated[0], 0b100);
-  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.wounded);
+  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.incomplete);
   REQUIRE(failed.error().code == ErrorCode::kUnavailable);
 }
 
@@ -454,7 +454,7 @@ TEST_CASE("recovery: what was acknowledged or durable before is kept without pro
   const Recovered found = f.run();
   CHECK(f.value("a") == "value of a");
   CHECK(found.notes.empty());
-  CHECK(found.wounded.empty());
+  CHECK(found.incomplete.empty());
   CHECK(f.space->is_live(record.allocated[0].where));
 }
 
@@ -471,12 +471,12 @@ TEST_CASE("recovery: a watermark in the root counts like one in the log") {
 TEST_CASE("recovery: cells of a device that is away do not cut the tail, and are not healed") {
   Fixture f;
   const LogRecord record = f.write_first();
-  f.members->lose(4, "told to");
-  f.members->lose(5, "told to");
+  f.members->mark_failed(4, "told to");
+  f.members->mark_failed(5, "told to");
   const Recovered found = f.run();
   REQUIRE(found.last_lsn == 1);
-  REQUIRE(found.wounded.empty());
-  f.members->lose(3, "told to");
+  REQUIRE(found.incomplete.empty());
+  f.members->mark_failed(3, "told to");
   REQUIRE(f.run().last_lsn == 0);
 }
 
@@ -487,7 +487,7 @@ TEST_CASE("recovery: what was written after a device left is missing on it") {
   f.write(second, 1);
   f.root.devices[5].state = alloc::MemberState::kLeft;
   f.root.devices[5].left_lsn = 1;
-  f.members->lose(5, "left");
+  f.members->mark_failed(5, "left");
   f.run();
   REQUIRE(f.space->counters().missing == 3);
 }
@@ -519,7 +519,7 @@ TEST_CASE("recovery: what was kept of the tail is missing on a device that was n
   Fixture f;
   f.write_first();
   f.write(f.record_of("b", {f.new_stripe(3)}), 1);
-  f.members->lose(5, "away");
+  f.members->mark_failed(5, "away");
   const Recovered found = f.run();
   REQUIRE(found.last_lsn == 2);
   REQUIRE(found.scan.max_watermark == 1);
@@ -540,7 +540,7 @@ TEST_CASE("recovery: the log is taken from any one of its copies") {
     Fixture f;
     f.write(f.record_of("a", {}), 0);
     for (DeviceId id = 0; id < 3; ++id) {
-      if ((lost >> id & 1) != 0) f.members->lose(id, "told to");
+      if ((lost >> id & 1) != 0) f.members->mark_failed(id, "told to");
     }
     const Result<Recovered> found = f.try_run();
     REQUIRE(found.ok() == (lost != 7));

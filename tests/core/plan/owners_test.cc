@@ -103,13 +103,13 @@ TEST_CASE("owners: more than there are cannot go") {
 
 TEST_CASE("owners: a name by transaction and one by place are one blob, and the place is freed") {
   MapSource source;
-  Extent young = shown(9, 0);
-  young.blob.where = {};
-  young.blob.placement = Placement::kLog;
-  young.blob.log = {5, 1};
-  CHECK(change(source, {young}, {shown(9, 5)}).images.empty());
-  const LogRecord record = change(source, {young, shown(9, 5)}, {});
-  CHECK(record.young_deaths.size() + record.freed.size() == 1);
+  Extent unplaced = shown(9, 0);
+  unplaced.blob.where = {};
+  unplaced.blob.placement = Placement::kLog;
+  unplaced.blob.log = {5, 1};
+  CHECK(change(source, {unplaced}, {shown(9, 5)}).images.empty());
+  const LogRecord record = change(source, {unplaced, shown(9, 5)}, {});
+  CHECK(record.unplaced_releases.size() + record.freed.size() == 1);
 }
 
 Extent packed(ShareId share, std::uint32_t unit, std::uint32_t cell) {
@@ -121,7 +121,7 @@ Extent packed(ShareId share, std::uint32_t unit, std::uint32_t cell) {
   return extent;
 }
 
-Extent young(ShareId share, Lsn lsn) {
+Extent unplaced(ShareId share, Lsn lsn) {
   Extent extent = shown(share, 0);
   extent.blob.placement = Placement::kLog;
   extent.blob.where = {};
@@ -200,13 +200,14 @@ TEST_CASE("owners: a clone is forwarded, and its source is not") {
   CHECK(twice[1].blob == first[0].blob);
 }
 
-TEST_CASE("owners: of a transaction's own young blob the first list is the one that footers name") {
+TEST_CASE(
+    "owners: of a transaction's own unplaced blob the first list is the one that footers name") {
   MapSource source;
   LogRecord record;
   BlobOwners owners(50);
-  ExtentList a = {young(9, 50)};
+  ExtentList a = {unplaced(9, 50)};
   ExtentList b = a;
-  ExtentList c = {young(8, 40)};
+  ExtentList c = {unplaced(8, 40)};
   owners.change({}, {}, kList, a, record);
   owners.change({}, {}, kOther, b, record);
   owners.change({}, {}, kOther, c, record);
@@ -216,13 +217,14 @@ TEST_CASE("owners: of a transaction's own young blob the first list is the one t
   REQUIRE(owners.finish(source, record).ok());
   std::vector<std::string> keys;
   for (const PostImage& image : record.images) {
-    if (image.key.starts_with(kYoungForwardKeys)) keys.push_back(image.key);
+    if (image.key.starts_with(kUnplacedForwardKeys)) keys.push_back(image.key);
   }
-  CHECK(keys ==
-        std::vector{young_forward_key(40, 1, kOther.key), young_forward_key(50, 1, kOther.key)});
+  CHECK(keys == std::vector{unplaced_forward_key(40, 1, kOther.key),
+                            unplaced_forward_key(50, 1, kOther.key)});
 }
 
-TEST_CASE("owners: what was due of a young blob is written by who writes the list with its place") {
+TEST_CASE(
+    "owners: what was due of an unplaced blob is written by who writes the list with its place") {
   MapSource source;
   ExtentList list = {packed(0, 5, 0)};
   list[0].blob.forward = Forward::kDue;  // as LogBlobs gives it its place
@@ -234,7 +236,7 @@ TEST_CASE("owners: what was due of a young blob is written by who writes the lis
   CHECK(forwards_in(source).empty());
 }
 
-TEST_CASE("owners: a layer is doomed with the last object that has it") {
+TEST_CASE("owners: the deletion of a layer is scheduled with the last object that has it") {
   MapSource source;
   const auto with = [&](const std::vector<OmapId>& layers, int owners) {
     LogRecord record;

@@ -28,7 +28,7 @@ TEST_CASE("plan_clones: a clone shows the same blobs, which die when neither sho
   });
   const ObjectRecord before = w.object("a").value();
   Plan plan = w.must([](Transaction& t) { t.clone("c", "a", "c", "b"); });
-  CHECK(plan.record.young_deaths.empty());
+  CHECK(plan.record.unplaced_releases.empty());
   CHECK(plan.owners.empty());  // no blob of its own
   CHECK(plan.stripes.empty());
   const ObjectRecord source = w.object("a").value();
@@ -55,7 +55,7 @@ TEST_CASE("plan_clones: a clone shows the same blobs, which die when neither sho
   CHECK(w.source.map.count(share_key(share)) == 0);
   CHECK(w.read("b") == text(5000));
   plan = w.must([](Transaction& t) { t.write("c", "b", 0, as_bytes(text(5000, 'z'))); });
-  CHECK(plan.record.young_deaths.size() == 1);
+  CHECK(plan.record.unplaced_releases.size() == 1);
   w.check_alive();
 }
 
@@ -74,7 +74,7 @@ TEST_CASE(
     t.clone("c", "d", "c", "gone");
     t.remove("c", "gone");
   });
-  CHECK(plan.record.young_deaths.empty());
+  CHECK(plan.record.unplaced_releases.empty());
   CHECK(w.read("a") == text(1000, 'a') + text(1000, 'x') + text(3000, 'a'));
   CHECK(w.read("d") == text(5000, 'a'));
   CHECK(w.read("new") == text(5000, 'o'));
@@ -104,20 +104,20 @@ class SealingSource final : public PlanSource {
 TEST_CASE("plan_clones: a blob that gets its place while a plan reads has one name in a list") {
   PlannerWorld w;
   w.must([](Transaction& t) { t.put("c", "a", text(9000)); });
-  const LogPlace young = w.object("a")->extents.at(0).blob.log;
+  const LogPlace unplaced = w.object("a")->extents.at(0).blob.log;
   w.must([](Transaction& t) { t.clone_range("c", "a", 0, 3000, "c", "b", 0); });
 
   LogBlobs log_blobs(w.system.executor(), w.shape.record);
   w.context.log_blobs = &log_blobs;
-  YoungPlace place;
-  place.from = young;
+  UnplacedPlace place;
+  place.from = unplaced;
   place.stored = w.object("a")->extents.at(0).blob.stored;
   place.where = {4, 70, 0};
   SealingSource source(w.source, object_key(1, "b"), [&] { log_blobs.set_places({place}); });
   Transaction again;
   again.clone_range("c", "a", 4000, 2000, "c", "b", 5000);
   const Plan plan = plan_transaction(again, w.prepare(again), w.context, source).value();
-  CHECK(log_blobs.find(young)->place.has_value());
+  CHECK(log_blobs.find(unplaced)->place.has_value());
   const auto image =
       std::find_if(plan.record.images.begin(), plan.record.images.end(),
                    [](const PostImage& one) { return one.key == object_key(1, "b"); });
@@ -177,7 +177,7 @@ TEST_CASE("plan_clones: what clones refuse") {
 }
 
 TEST_CASE(
-    "plan_clones: a large object that is cloned and doomed at once keeps what the clone shows") {
+    "plan_clones: a large object that is cloned and removed at once keeps what the clone shows") {
   PlannerWorld w;
   w.must([](Transaction& t) {
     t.write("c", "a", 0, as_bytes(text(30'000, 'x')));
@@ -189,7 +189,7 @@ TEST_CASE(
     t.clone("c", "a", "c", "b");
     t.put("c", "a", "small now");
   });
-  CHECK(plan.doomed.bodies.size() == 1);
+  CHECK(plan.deletions.bodies.size() == 1);
   CHECK(w.read("a") == "small now");
   CHECK(w.read("b") == before);
   w.check_alive();

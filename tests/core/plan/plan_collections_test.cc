@@ -80,9 +80,9 @@ TEST_CASE(
     t.put("c", "new", text(2000));
     t.remove_collection("c", Contents::kRemoved);
   });
-  CHECK(plan.doomed.names == std::vector<NameRange>{{1, "", ""}});
+  CHECK(plan.deletions.names == std::vector<NameRange>{{1, "", ""}});
   CHECK(w.source.map.count(collection_key("c")) == 0);
-  CHECK(w.source.map.count(doomed_key(1, "")) == 1);
+  CHECK(w.source.map.count(deletion_key(1, "")) == 1);
   // What the transaction had looked at goes with it, the others stay for the background.
   CHECK(w.source.map.count(object_key(1, "o1")) == 0);
   CHECK(w.source.map.count(object_key(1, "new")) == 0);

@@ -38,7 +38,7 @@ TEST_CASE("plan_cuts: a truncated object of many pages costs a few keys, and the
   const Plan plan = plan_transaction(t, w.prepared, w.context, counted).value();
   CHECK(counted.keys() < 2 * kMaxDroppedAtOnce);
   CHECK(plan.record.images.size() < 2 * kMaxDroppedAtOnce);
-  CHECK(plan.doomed.cuts == std::vector<BodyId>{body});
+  CHECK(plan.deletions.cuts == std::vector<BodyId>{body});
   w.context.time = plan.record.time;
   w.commit(t, plan);
   w.check_cuts();
@@ -133,7 +133,7 @@ TEST_CASE("plan_cuts: an object with cuts is given up as a whole, however short 
       if (same) cut(t);
       gone(t);
     });
-    CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
+    CHECK(plan.deletions.bodies == std::vector<BodyId>{body});
     CHECK(plan.record.images.size() <= 4);
     w.take_cuts(body, 1);
     CHECK(w.alive.blobs.empty());

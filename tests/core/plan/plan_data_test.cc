@@ -18,7 +18,7 @@ TransactionOp op_on(const std::string& name) {
 }
 
 // Page by page what the content holds: offset and length of the extents.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> held(const Content& content) {
+std::vector<std::pair<std::uint64_t, std::uint64_t>> held(const ObjectContent& content) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
   for (const auto& [index, page] : content.pages) {
     for (const Extent& extent : page.now) all.emplace_back(extent.offset, extent.length);
@@ -31,7 +31,7 @@ using Held = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 TEST_CASE("plan_data: pieces are placed in their pages") {
   PlannerWorld w;
   PlanState state(w.context, w.source);
-  Content* content = emptied(state, op_on("a")).value();
+  ObjectContent* content = emptied(state, op_on("a")).value();
   const std::string payload = text(6000);
   TransactionOp put = op_on("a");
   put.payload = as_bytes(payload);
@@ -53,7 +53,7 @@ TEST_CASE("plan_data: what is dropped ends where it says, and pages before are n
     t.write("c", "a", 2 * kPageSpan, as_bytes(text(5000)));
   });
   PlanState state(w.context, w.source);
-  Content* content = state.writable(op_on("a")).value();
+  ObjectContent* content = state.writable(op_on("a")).value();
   REQUIRE(drop_data(state, *content, kPageSpan + 1000).ok());
   CHECK(held(*content) == Held{{kPageSpan, 1000}});
   CHECK(content->pages.count(0) == 0);
@@ -69,7 +69,7 @@ TEST_CASE("plan_data: a range is punched across pages, and costs no page that ho
     t.write("c", "a", 2000 * kPageSpan, as_bytes(text(10)));
   });
   PlanState state(w.context, w.source);
-  Content* content = state.writable(op_on("a")).value();
+  ObjectContent* content = state.writable(op_on("a")).value();
   REQUIRE(punch_range(state, *content, 4000, 1000 * kPageSpan - 4000 + 1000).ok());
   CHECK(content->pages.size() <= 4);
   REQUIRE(state.load_pages(*content).ok());
@@ -86,12 +86,12 @@ TEST_CASE("plan_data: a small object is emptied page by page, a large one is giv
     t.set_attr("c", "large", "k", "v");
   });
   PlanState state(w.context, w.source);
-  Content* small = emptied(state, op_on("small")).value();
+  ObjectContent* small = emptied(state, op_on("small")).value();
   CHECK(small == state.object("c", "small").value()->original.get());
   CHECK(held(*small).empty());
   CHECK(small->pages.at(0).before().size() == 1);  // what dies
 
-  Content* large = emptied(state, op_on("large")).value();
+  ObjectContent* large = emptied(state, op_on("large")).value();
   const Slot* slot = state.object("c", "large").value();
   CHECK(large == slot->current.get());
   CHECK(large != slot->original.get());
@@ -109,7 +109,7 @@ TEST_CASE("plan_data: errors of reading pages come through") {
     t.write("c", "a", 2 * kPageSpan, as_bytes(text(30'000)));
   });
   PlanState state(w.context, w.source);
-  Content* content = state.writable(op_on("a")).value();
+  ObjectContent* content = state.writable(op_on("a")).value();
   w.source.fails = true;
   CHECK(drop_data(state, *content, 10).error().code == ErrorCode::kIo);
   CHECK(punch_range(state, *content, 10, 3 * kPageSpan).error().code == ErrorCode::kIo);

@@ -27,7 +27,7 @@ TEST_CASE("plan_result: what a transaction reports by name is in the collection 
   CHECK_FALSE(collection_before(state, omap_key(1, "a")).has_value());
 }
 
-TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed at once") {
+TEST_CASE("plan_result: a large object is deleted later as a whole, a smaller one freed at once") {
   PlannerWorld w;
   const auto make = [&](std::uint64_t size) {
     w.must([&](Transaction& t) {
@@ -39,28 +39,28 @@ TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed
     });
     return w.object("a")->body;
   };
-  BodyId body = make(kDoomedSize);
+  BodyId body = make(kDeferredDeletionSize);
   Plan plan = w.must([](Transaction& t) { t.remove("c", "a"); });
-  CHECK(plan.doomed.empty());
-  CHECK(plan.record.young_deaths.size() == 9);
+  CHECK(plan.deletions.empty());
+  CHECK(plan.record.unplaced_releases.size() == 9);
   CHECK(w.alive.blobs.empty());
 
-  body = make(kDoomedSize + 1);
+  body = make(kDeferredDeletionSize + 1);
   plan = w.must([](Transaction& t) { t.remove("c", "a"); });
-  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
-  CHECK(plan.record.young_deaths.empty());
+  CHECK(plan.deletions.bodies == std::vector<BodyId>{body});
+  CHECK(plan.record.unplaced_releases.empty());
   CHECK(plan.record.images == std::vector<PostImage>{{writer_key(body), std::string()},
                                                      {object_key(1, "a"), std::nullopt}});
   w.check_alive();
 
-  body = make(kDoomedSize + 1);
+  body = make(kDeferredDeletionSize + 1);
   plan = w.must([](Transaction& t) { t.put("c", "a", text(1000)); });
-  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
+  CHECK(plan.deletions.bodies == std::vector<BodyId>{body});
   CHECK(w.object("a")->body == 0);
   CHECK(w.read("a") == text(1000));
-  body = make(kDoomedSize + 1);
+  body = make(kDeferredDeletionSize + 1);
   plan = w.must([](Transaction& t) { t.truncate("c", "a", 0); });
-  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
+  CHECK(plan.deletions.bodies == std::vector<BodyId>{body});
   CHECK(w.read("a").empty());
   w.check_alive();
 }
@@ -153,7 +153,7 @@ TEST_CASE("plan_result: the first page gets a key of its own with the first late
   REQUIRE(plan.record.images.size() == 4);
   REQUIRE(w.source.map.count(page_key(body, 0)) == 1);
   REQUIRE(w.source.map.count(page_key(body, 1)) == 1);
-  REQUIRE(plan.record.young_deaths.empty());
+  REQUIRE(plan.record.unplaced_releases.empty());
   // From then on a change rewrites the pages that it touches.
   plan = w.must([](Transaction& t) { t.write("c", "a", kPageSpan, as_bytes("LATER")); });
   REQUIRE(plan.record.images.size() == 2);
@@ -206,7 +206,7 @@ TEST_CASE("plan_result: released pages give up their blobs and keys, once") {
   REQUIRE(state.load_pages(*slot.original).ok());
   LogRecord record;
   release_pages(*slot.original, state.owners(), record);
-  REQUIRE(record.young_deaths.size() == 1);
+  REQUIRE(record.unplaced_releases.size() == 1);
   REQUIRE(record.freed.size() == 1);
   const BodyId body = slot.original->stored_body;
   REQUIRE(record.images == std::vector<PostImage>{{page_key(body, 0), std::nullopt},

@@ -91,10 +91,10 @@ TEST_CASE("plan_state: whoever writes marks the content, and makes what is missi
   PlannerWorld w;
   w.must([](Transaction& t) { t.put("c", "a", "1"); });
   PlanState state(w.context, w.source);
-  Content* content = state.writable(op_on("a")).value();
+  ObjectContent* content = state.writable(op_on("a")).value();
   REQUIRE(content->changed);
   REQUIRE(content == state.object("c", "a").value()->original.get());
-  Content* made = state.writable(op_on("new")).value();
+  ObjectContent* made = state.writable(op_on("new")).value();
   REQUIRE(made->changed);
   REQUIRE(made->all_pages);
   REQUIRE(made->stored_body == 0);
@@ -113,7 +113,7 @@ TEST_CASE("plan_state: one page is read alone, and only when nobody has looked a
   put_pages(w);
   CountingSource source(w.source);
   PlanState state(w.context, source);
-  Content& content = *state.object("c", "a").value()->current;
+  ObjectContent& content = *state.object("c", "a").value()->current;
   REQUIRE(content.pages.empty());
   REQUIRE_FALSE(content.all_pages);
   source.gets = 0;
@@ -135,7 +135,7 @@ TEST_CASE("plan_state: pages are loaded from one on, beside those that have chan
   put_pages(w);
   CountingSource source(w.source);
   PlanState state(w.context, source);
-  Content& content = *state.object("c", "a").value()->current;
+  ObjectContent& content = *state.object("c", "a").value()->current;
   REQUIRE(state.load_pages(content, 1).ok());
   REQUIRE(content.pages.size() == 1);
   REQUIRE(content.pages.count(2) == 1);
@@ -163,10 +163,10 @@ TEST_CASE("plan_state: what does not decode, or cannot be read, is said") {
   PlanState state(w.context, w.source);
   REQUIRE(state.object("c", "broken").error().code == ErrorCode::kCorruption);
   REQUIRE_FALSE(state.collection("broken").ok());
-  Content& content = *state.object("c", "a").value()->current;
+  ObjectContent& content = *state.object("c", "a").value()->current;
   REQUIRE(state.page(content, 2).error().code == ErrorCode::kCorruption);
   PlanState other(w.context, w.source);
-  Content& whole = *other.object("c", "a").value()->current;
+  ObjectContent& whole = *other.object("c", "a").value()->current;
   REQUIRE(other.load_pages(whole).error().code == ErrorCode::kCorruption);
   w.source.fails = true;
   PlanState fails(w.context, w.source);
@@ -182,7 +182,7 @@ TEST_CASE(
     t.put("c", "b", text(4000));
   });
   LogBlobs log_blobs(w.system.executor(), w.shape.record);
-  YoungPlace place;
+  UnplacedPlace place;
   place.from = {w.last_lsn, 0};
   place.stored = 5000;
   place.where = {4, 70, 0};
@@ -195,23 +195,23 @@ TEST_CASE(
   Plan plan = w.plan(change).value();
   REQUIRE(plan.record.images.size() == 1);
   const std::string value = plan.record.images[0].value.value();
-  CHECK_FALSE(has_young_blob(value));
+  CHECK_FALSE(has_unplaced_blob(value));
   CHECK(decode_object(value, w.shape.record)->extents.at(0).blob.where == place.where);
-  CHECK(plan.record.packed_deaths.empty());
+  CHECK(plan.record.packed_releases.empty());
 
   Transaction removal;
   removal.remove("c", "a");
   removal.remove("c", "b");
   plan = w.plan(removal).value();
-  CHECK(plan.record.packed_deaths == std::vector<PackedDeath>{{4, 70, 5000}});
-  CHECK(plan.record.young_deaths == std::vector<LogPlace>{{w.last_lsn, 1}});
+  CHECK(plan.record.packed_releases == std::vector<PackedRelease>{{4, 70, 5000}});
+  CHECK(plan.record.unplaced_releases == std::vector<LogPlace>{{w.last_lsn, 1}});
 }
 
-TEST_CASE("plan_state: the places of young blobs are known in pages of their own as well") {
+TEST_CASE("plan_state: the places of unplaced blobs are known in pages of their own as well") {
   PlannerWorld w;
   w.must([](Transaction& t) { t.write("c", "a", kPageSpan, as_bytes(text(5000))); });
   LogBlobs log_blobs(w.system.executor(), w.shape.record);
-  YoungPlace place;
+  UnplacedPlace place;
   place.from = {w.last_lsn, 0};
   place.stored = 5000;
   place.where = {4, 70, 0};
@@ -219,7 +219,7 @@ TEST_CASE("plan_state: the places of young blobs are known in pages of their own
   w.context.log_blobs = &log_blobs;
   for (const bool all : {false, true}) {
     PlanState state(w.context, w.source);
-    Content& content = *state.object("c", "a").value()->current;
+    ObjectContent& content = *state.object("c", "a").value()->current;
     if (all) REQUIRE(state.load_pages(content).ok());
     REQUIRE(state.page(content, 1).value()->now.at(0).blob.where == place.where);
     REQUIRE(state.page(content, 1).value()->before().at(0).blob.where == place.where);

@@ -18,7 +18,7 @@ using hexad::testing::kThinned;
 using testing::PlannerWorld;
 using testing::text;
 
-TEST_CASE("planner: a put leaves one image, its owner, and the death of what was there") {
+TEST_CASE("planner: a put leaves one image, its owner, and the release of what was there") {
   PlannerWorld w;
   Plan plan = w.must([](Transaction& t) { t.put("c", "a", text(5000)); });
   const LogPlace first{w.last_lsn, 0};
@@ -32,10 +32,10 @@ TEST_CASE("planner: a put leaves one image, its owner, and the death of what was
   CHECK(plan.record.allocated.empty());  // the caller adds the stripes of prepared blobs
   CHECK(w.object("a")->version == w.last_lsn);
   CHECK(w.object("a")->mtime == w.context.time);
-  CHECK(has_young_blob(plan.record.images[0].value.value()));
+  CHECK(has_unplaced_blob(plan.record.images[0].value.value()));
 
   plan = w.must([](Transaction& t) { t.put("c", "a", text(32'000)); });
-  CHECK(plan.record.young_deaths == std::vector<LogPlace>{first});
+  CHECK(plan.record.unplaced_releases == std::vector<LogPlace>{first});
   CHECK(plan.owners.empty());
   CHECK(plan.stripes.size() == 1);
   const alloc::Extent stripe = w.object("a")->extents.at(0).blob.where;
@@ -63,7 +63,7 @@ TEST_CASE("planner: what a later op replaces is neither referenced nor dies") {
   CHECK(refers_to(2));
   CHECK_FALSE(refers_to(3));
   CHECK(plan.owners.at(2)->key == object_key(1, "z"));
-  CHECK(plan.record.young_deaths.empty());
+  CHECK(plan.record.unplaced_releases.empty());
   CHECK(w.read("a") == text(6000, 'y'));
   CHECK(w.read("z") == text(300, 'z'));
   CHECK_FALSE(w.object("b").has_value());
@@ -249,7 +249,7 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
       }
     });
     model = std::move(changed);
-    REQUIRE((cuts || plan.doomed.empty()));
+    REQUIRE((cuts || plan.deletions.empty()));
     const std::set<BodyId> bodies = w.cut_bodies;
     for (const BodyId body : bodies) {
       if (rng.chance(1, 3)) w.take_cuts(body, rng.below(3));

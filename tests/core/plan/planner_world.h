@@ -95,8 +95,8 @@ struct PlannerWorld {
         for (PayloadPiece& piece : op.pieces) {
           if (!piece.bytes.empty()) continue;
           Blob& blob = piece.prepared.blob;
-          if (piece.prepared.is_young()) blob.log = {context.lsn, index};
-          if (!piece.prepared.is_young()) {
+          if (piece.prepared.is_unplaced()) blob.log = {context.lsn, index};
+          if (!piece.prepared.is_unplaced()) {
             blob.where = {1, next_unit, piece.prepared.units};
             next_unit += piece.prepared.units;
           }
@@ -119,7 +119,7 @@ struct PlannerWorld {
     }
   }
 
-  // Carries the plan out: images into the metadata, new blobs into `alive`, deaths out of it.
+  // Carries the plan out: images into the metadata, new blobs into `alive`, releases out of it.
   void commit(const Transaction& transaction, const Plan& plan) {
     REQUIRE(plan.crowded.empty());
     REQUIRE(plan.record.time == context.time);
@@ -152,15 +152,15 @@ struct PlannerWorld {
     for (const PreparedOp& op : prepared) {
       if (op.copied != nullptr && !op.copied->taken) drop(op.copied->to);
     }
-    for (const BodyId body : plan.doomed.bodies) drop(body);
-    cut_bodies.insert(plan.doomed.cuts.begin(), plan.doomed.cuts.end());
+    for (const BodyId body : plan.deletions.bodies) drop(body);
+    cut_bodies.insert(plan.deletions.cuts.begin(), plan.deletions.cuts.end());
   }
   void apply(const LogRecord& record) {
     for (const alloc::Extent& extent : record.freed) {
       alive.die({extent.zone, extent.unit, 0, 0, {}});
     }
-    for (const LogPlace& place : record.young_deaths) alive.die({0, 0, 0, 0, place});
-    REQUIRE(record.packed_deaths.empty());
+    for (const LogPlace& place : record.unplaced_releases) alive.die({0, 0, 0, 0, place});
+    REQUIRE(record.packed_releases.empty());
     std::set<std::string> keys;
     for (const PostImage& image : record.images) {
       REQUIRE(keys.insert(image.key).second);  // one image for each key

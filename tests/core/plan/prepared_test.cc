@@ -8,7 +8,7 @@ namespace hexad::core {
 namespace {
 
 using testing::check_cells;
-using testing::check_young;
+using testing::check_unplaced;
 using testing::PreparerFixture;
 
 TEST_CASE("prepared: payloads are cut at page boundaries, and small ones are inline") {
@@ -29,8 +29,8 @@ TEST_CASE("prepared: payloads are cut at page boundaries, and small ones are inl
       REQUIRE(is_inline == (size <= kInlineLimit && inlining == Inlining::kOfSmall));
       if (is_inline) {
         REQUIRE(piece.bytes == part);
-      } else if (piece.prepared.is_young()) {
-        check_young(piece.prepared, part, f);
+      } else if (piece.prepared.is_unplaced()) {
+        check_unplaced(piece.prepared, part, f);
       } else {
         check_cells(piece.prepared, part, f);
       }

@@ -43,7 +43,7 @@ TEST_CASE("staged_object: publishing takes over the writer's body, stripes and s
   staged->pages[0] = {stripe_extent(0, 500, 500)};
   const Transaction transaction = publishing(staged);
   Plan plan = w.plan(transaction).value();
-  CHECK(plan.record.young_deaths == std::vector<LogPlace>{{w.last_lsn, 0}});
+  CHECK(plan.record.unplaced_releases == std::vector<LogPlace>{{w.last_lsn, 0}});
   CHECK(plan.record.allocated == staged->stripes);
   // A stripe of the writer that its object does not show is given back at once.
   CHECK(plan.record.freed == std::vector<alloc::Extent>{{1, 501, 1}});
@@ -99,7 +99,7 @@ TEST_CASE("staged_object: what the same transaction removes again gives up all o
   REQUIRE(plan.record.freed == std::vector<alloc::Extent>{{1, 501, 1}});
   REQUIRE(plan.record.allocated == staged->stripes);
   REQUIRE(plan.record.images == std::vector<PostImage>{{writer_key(77), std::string()}});
-  REQUIRE(plan.doomed.bodies == std::vector<BodyId>{77});
+  REQUIRE(plan.deletions.bodies == std::vector<BodyId>{77});
 }
 
 TEST_CASE(
@@ -131,14 +131,14 @@ TEST_CASE(
   REQUIRE(w.source.map.count(page_key(77, 0)) == 0);
 }
 
-TEST_CASE("staged_object: a small object is young like the data of a put") {
+TEST_CASE("staged_object: a small object is unplaced like the data of a put") {
   PlannerWorld w;
   const auto staged = std::make_shared<StagedObject>();
   const std::string data = text(3000);
   staged->size = data.size();
-  staged->young =
+  staged->unplaced =
       prepare_payload(w.preparer, as_bytes(data), Hint::kNone, {}, 0, Inlining::kOfSmall).value();
-  staged->young.pieces[0].prepared.blob.log = {w.last_lsn + 1, 0};
+  staged->unplaced.pieces[0].prepared.blob.log = {w.last_lsn + 1, 0};
   const Plan plan = w.plan(publishing(staged)).value();
   REQUIRE(plan.record.allocated.empty());
   REQUIRE(plan.refers_to({0, 0, 0, 0, {w.last_lsn + 1, 0}}));

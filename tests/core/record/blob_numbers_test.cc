@@ -11,12 +11,12 @@ namespace {
 TEST_CASE("blob_numbers: blobs get numbers in the order in which they come") {
   BlobNumbers numbers;
   const BlobId packed{1, 2, 3, 64, {}};
-  const BlobId young{0, 0, 0, 0, {7, 1}};
+  const BlobId unplaced{0, 0, 0, 0, {7, 1}};
   CHECK(numbers.of(packed).number == 0);
-  CHECK(numbers.of(young).is_new);
+  CHECK(numbers.of(unplaced).is_new);
   CHECK_FALSE(numbers.of(packed).is_new);
   CHECK(numbers.of(packed).number == 0);
-  CHECK(numbers.of(young).number == 1);
+  CHECK(numbers.of(unplaced).number == 1);
 }
 
 TEST_CASE("blob_numbers: any number of ids, each part of which counts") {

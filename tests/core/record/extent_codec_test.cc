@@ -142,21 +142,21 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(packed_problem([](Blob& b) { b.placement = static_cast<Placement>(4); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.log = {1, 0}; }).empty());
   }
-  SECTION("young, EB1") {
-    Extent young;
-    young.length = 100;
-    young.blob = young_blob({7, 0}, 100, 1);
-    REQUIRE(problem_of({young}).empty());
-    const auto young_problem = [&](const std::function<void(Blob&)>& change) {
-      return blob_problem(young, change);
+  SECTION("unplaced, EB1") {
+    Extent unplaced;
+    unplaced.length = 100;
+    unplaced.blob = unplaced_blob({7, 0}, 100, 1);
+    REQUIRE(problem_of({unplaced}).empty());
+    const auto unplaced_problem = [&](const std::function<void(Blob&)>& change) {
+      return blob_problem(unplaced, change);
     };
-    REQUIRE_FALSE(young_problem([](Blob& b) { b.log = {}; }).empty());
-    REQUIRE_FALSE(young_problem([](Blob& b) { b.where = {1, 1, 0}; }).empty());
-    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell_bytes = 512; }).empty());
-    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell = 1; }).empty());
-    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell_offset = 8; }).empty());
+    REQUIRE_FALSE(unplaced_problem([](Blob& b) { b.log = {}; }).empty());
+    REQUIRE_FALSE(unplaced_problem([](Blob& b) { b.where = {1, 1, 0}; }).empty());
+    REQUIRE_FALSE(unplaced_problem([](Blob& b) { b.cell_bytes = 512; }).empty());
+    REQUIRE_FALSE(unplaced_problem([](Blob& b) { b.cell = 1; }).empty());
+    REQUIRE_FALSE(unplaced_problem([](Blob& b) { b.cell_offset = 8; }).empty());
     // Two blobs of one transaction are told apart by their index, and only by that.
-    ExtentList two = {young, young};
+    ExtentList two = {unplaced, unplaced};
     two[1].offset = 100;
     two[1].blob.cell_sums = {2};
     REQUIRE_FALSE(problem_of(two).empty());

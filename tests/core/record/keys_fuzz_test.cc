@@ -30,7 +30,7 @@ int kinds_of(std::string_view key) {
   if (const auto at = parse_layer_key(key); at.ok()) is(layer_key(*at));
   if (const auto at = parse_share_key(key); at.ok()) is(share_key(*at));
   if (const auto at = parse_totals_key(key); at.ok()) is(totals_key(*at));
-  if (const auto at = parse_doomed_key(key); at.ok()) is(doomed_key(at->space, at->from));
+  if (const auto at = parse_deletion_key(key); at.ok()) is(deletion_key(at->space, at->from));
   if (const auto at = parse_page_key(key); at.ok()) is(page_key(at->body, at->page));
   if (const auto at = parse_writer_key(key); at.ok()) is(writer_key(*at));
   if (const auto at = parse_zone_key(key); at.ok()) is(zone_key(*at));
@@ -93,8 +93,8 @@ void try_parts(Decoder in) {
 std::vector<std::string> hexad::testing::fuzz_seeds() {
   const std::uint64_t id = std::uint64_t{7} << 32 | 9;
   return {collection_key("default"),
-          doomed_key(300, "a/"),
-          doomed_key(300, ""),
+          deletion_key(300, "a/"),
+          deletion_key(300, ""),
           forward_key(3, 9, object_key(258, "ab")),
           layer_key(id),
           meta_key("counters"),

@@ -40,24 +40,24 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE_FALSE(parse_omap_key(omap_prefix(body).substr(0, 8)).ok());
   REQUIRE_FALSE(parse_omap_key(page_key(body, 1)).ok());
   for (const std::string& from : {std::string(), std::string("\0", 1), long_name}) {
-    REQUIRE(parse_doomed_key(doomed_key(0xfffffffe, from))->space == 0xfffffffe);
-    REQUIRE(parse_doomed_key(doomed_key(0xfffffffe, from))->from == from);
-    REQUIRE(doomed_key(0xfffffffe, from).size() <= kMaxKeySize);
+    REQUIRE(parse_deletion_key(deletion_key(0xfffffffe, from))->space == 0xfffffffe);
+    REQUIRE(parse_deletion_key(deletion_key(0xfffffffe, from))->from == from);
+    REQUIRE(deletion_key(0xfffffffe, from).size() <= kMaxKeySize);
   }
-  REQUIRE_FALSE(parse_doomed_key(totals_key(1)).ok());
-  REQUIRE_FALSE(parse_doomed_key(doomed_key(1, "").substr(0, 4)).ok());
-  REQUIRE_FALSE(parse_doomed_key(doomed_key(1, long_name + "x")).ok());
+  REQUIRE_FALSE(parse_deletion_key(totals_key(1)).ok());
+  REQUIRE_FALSE(parse_deletion_key(deletion_key(1, "").substr(0, 4)).ok());
+  REQUIRE_FALSE(parse_deletion_key(deletion_key(1, long_name + "x")).ok());
   for (const std::string& list :
        {object_key(7, long_name), omap_key(body, long_name), page_key(body, 1)}) {
     const std::string key = forward_key(0xfffffffe, 9, list);
     REQUIRE(key.size() <= kMaxForwardKeySize);
-    REQUIRE(young_forward_key(~Lsn{0}, 0xfffffffe, list).size() <= kMaxForwardKeySize);
+    REQUIRE(unplaced_forward_key(~Lsn{0}, 0xfffffffe, list).size() <= kMaxForwardKeySize);
     REQUIRE(parse_forward_key(key)->zone == 0xfffffffe);
     REQUIRE(parse_forward_key(key)->unit == 9);
     REQUIRE(parse_forward_key(key)->list == list);
     REQUIRE(key.starts_with(forward_prefix(0xfffffffe, 9)));
     REQUIRE_FALSE(parse_forward_key(forward_key(1, 0, list)).ok());
-    REQUIRE_FALSE(parse_forward_key(young_forward_key(1, 9, list)).ok());
+    REQUIRE_FALSE(parse_forward_key(unplaced_forward_key(1, 9, list)).ok());
   }
   REQUIRE_FALSE(parse_forward_key(forward_prefix(1, 9)).ok());
   REQUIRE_FALSE(parse_forward_key(forward_key(1, 9, totals_key(1))).ok());
@@ -85,9 +85,9 @@ TEST_CASE("keys: one for a look-up has the same bytes, long or short") {
 
 TEST_CASE("keys: objects sort by collection, then by name; pages by body, then by number") {
   const std::vector<std::string> in_order = {collection_key("default"),
-                                             doomed_key(1, ""),
-                                             doomed_key(1, "a"),
-                                             doomed_key(2, ""),
+                                             deletion_key(1, ""),
+                                             deletion_key(1, "a"),
+                                             deletion_key(2, ""),
                                              forward_key(1, 9, page_key(1, 0)),
                                              forward_key(1, 10, object_key(1, "a")),
                                              cut_key(1),
@@ -110,7 +110,7 @@ TEST_CASE("keys: objects sort by collection, then by name; pages by body, then b
                                              page_key(1, 1),
                                              page_key(1, 256),
                                              page_key(2, 0),
-                                             young_forward_key(9, 1, page_key(1, 0)),
+                                             unplaced_forward_key(9, 1, page_key(1, 0)),
                                              zone_key(0),
                                              zone_key(1),
                                              zone_key(256)};

@@ -51,16 +51,16 @@ TEST_CASE("log_record: what dies is freed, dropped or named, by where it is") {
   Blob blob;
   blob.where = {1, 2, 3};
   blob.stored = 700;
-  add_death(record, blob);
+  add_release(record, blob);
   blob.placement = Placement::kPacked;
   blob.where.units = 0;
-  add_death(record, blob);
+  add_release(record, blob);
   blob.placement = Placement::kLog;
   blob.log = {9, 4};
-  add_death(record, blob);
+  add_release(record, blob);
   REQUIRE(record.freed == std::vector<alloc::Extent>{{1, 2, 3}});
-  REQUIRE(record.packed_deaths == std::vector<PackedDeath>{{1, 2, 700}});
-  REQUIRE(record.young_deaths == std::vector<LogPlace>{{9, 4}});
+  REQUIRE(record.packed_releases == std::vector<PackedRelease>{{1, 2, 700}});
+  REQUIRE(record.unplaced_releases == std::vector<LogPlace>{{9, 4}});
   REQUIRE(decode_log_record(encode_log_record(record, {}), {}).value() == record);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE(
   record.group = small_group();
   record.group.allocated.erase(record.group.allocated.begin());
   record.group.placed.erase(record.group.placed.begin(), record.group.placed.begin() + 2);
-  YoungPlace& place = record.group.placed[0];
+  UnplacedPlace& place = record.group.placed[0];
   place.stored = 4;
   place.cell_bytes = record.group.allocated[0].cell_bytes = 16 << 10;
   REQUIRE(decode_log_record(encode_log_record(record, shape), shape).value() == record);
@@ -178,7 +178,7 @@ TEST_CASE("log_record: stripes without blobs and blobs without stripes are refus
 }
 
 TEST_CASE(
-    "log_record: what a young blob adds to its group's part is bounded before that is known") {
+    "log_record: what an unplaced blob adds to its group's part is bounded before that is known") {
   const std::uint64_t seed = GENERATE(1, 2, 3, 4);
   CAPTURE(seed);
   io::Rng rng(seed);
@@ -186,8 +186,8 @@ TEST_CASE(
     const RecordShape shape = random_shape(rng);
     const GroupPart group = random_group(rng, shape);
     std::uint64_t bound = 32;  // the counts
-    for (const YoungPlace& place : group.placed) bound += group_part_bound(place.stored, shape);
-    for (const YoungPayload& payload : group.payloads) {
+    for (const UnplacedPlace& place : group.placed) bound += group_part_bound(place.stored, shape);
+    for (const UnplacedPayload& payload : group.payloads) {
       bound += group_part_bound(payload.bytes.size(), shape) + payload.bytes.size() +
                payload.owner.size();
     }

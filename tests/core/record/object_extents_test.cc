@@ -267,7 +267,7 @@ TEST_CASE("object_extents: packed blobs of one stripe are different blobs") {
   REQUIRE(released[0].cell == 0);
 }
 
-TEST_CASE("object_extents: young blobs of one transaction are different blobs") {
+TEST_CASE("object_extents: unplaced blobs of one transaction are different blobs") {
   ExtentList list;
   for (std::uint32_t i = 0; i < 4; ++i) {
     Extent extent = blob_extent(i * 1000, 5, 100);

@@ -12,7 +12,7 @@
 namespace hexad::core {
 namespace {
 
-// A place for a young blob that no other one has.
+// A place for an unplaced blob that no other one has.
 Blob placed(Blob blob, std::uint32_t unit) {
   blob.placement = Placement::kPacked;
   blob.log = {};
@@ -38,7 +38,7 @@ const Extent* any_extent(io::Rng& rng, const ExtentList& extents) {
   return extent.is_inline() ? nullptr : &extent;
 }
 
-// What the sequencer does to a list that it remembers: young blobs get their places.
+// What the sequencer does to a list that it remembers: unplaced blobs get their places.
 void resolve_some(io::Rng& rng, ExtentList& extents, std::uint32_t& unit) {
   const Extent* const any = any_extent(rng, extents);
   if (any == nullptr || any->blob.placement != Placement::kLog) return;
@@ -92,9 +92,9 @@ void change_some(io::Rng& rng, ExtentList& extents, std::uint64_t start, const R
     case 1:
       if (any != nullptr && any->blob.placement != Placement::kPrivate) {
         const Blob like = any->blob;
-        const bool young = like.placement == Placement::kLog;
+        const bool unplaced = like.placement == Placement::kLog;
         const Forward mark = rng.chance(1, 2) ? Forward::kNone
-                             : young          ? Forward::kDue
+                             : unplaced       ? Forward::kDue
                                               : Forward::kWritten;
         change_blob(extents, like, [&](Blob& blob) { blob.forward = mark; });
       }
@@ -164,7 +164,7 @@ TEST_CASE("page_code: pages that small writes have cut into hundreds of pieces")
     Extent small;
     small.offset = rng.below(256) * 4096;
     small.length = 4096;
-    small.blob = young_blob({1 + i / 16, i % 16}, 4096, i);
+    small.blob = unplaced_blob({1 + i / 16, i % 16}, 4096, i);
     punch(next, small.offset, small.length);
     insert(next, small);
     PageCode code = code_page(next, shape, known);

@@ -24,11 +24,11 @@ void try_object(std::string_view value, const RecordShape& shape) {
   HEXAD_ASSERT(encode_object(*object, shape) == value);
   HEXAD_ASSERT(summary.ok() && summary->version == object->version);
   HEXAD_ASSERT(summary->size == object->size);
-  bool young = false;
+  bool unplaced = false;
   for (const Extent& extent : object->extents) {
-    young = young || (!extent.is_inline() && extent.blob.placement == Placement::kLog);
+    unplaced = unplaced || (!extent.is_inline() && extent.blob.placement == Placement::kLog);
   }
-  HEXAD_ASSERT(has_young_blob(value) == young);
+  HEXAD_ASSERT(has_unplaced_blob(value) == unplaced);
 }
 
 void try_collection(std::string_view value) {
@@ -40,11 +40,11 @@ void try_collection(std::string_view value) {
   HEXAD_ASSERT(record->space_of("") == record->all_parts().front().space);
 }
 
-void try_doomed(std::string_view value) {
-  const std::string key = doomed_key(7, "name");
-  const Result<NameRange> range = decode_doomed(key, value);
+void try_deletion(std::string_view value) {
+  const std::string key = deletion_key(7, "name");
+  const Result<NameRange> range = decode_deletion(key, value);
   if (!range.ok()) return;
-  HEXAD_ASSERT(encode_doomed(range->end) == value && range->from == "name");
+  HEXAD_ASSERT(encode_deletion(range->end) == value && range->from == "name");
   HEXAD_ASSERT(range->end_key() > range->first_key());
 }
 
@@ -65,7 +65,7 @@ std::vector<std::string> hexad::testing::fuzz_seeds() {
     seeds.push_back('\0' + encode_totals(random_totals(rng)));
     seeds.push_back('\0' + encode_owners(1 + rng.below(1000)));
   }
-  seeds.push_back('\0' + encode_doomed("namf"));
+  seeds.push_back('\0' + encode_deletion("namf"));
   seeds.push_back('\0' + encode_hidden_entry());
   return seeds;
 }
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view value(reinterpret_cast<const char*>(data) + 1, size - 1);
   try_object(value, fuzz_shape(data[0]));
   try_collection(value);
-  try_doomed(value);
+  try_deletion(value);
   if (const Result<CollectionTotals> totals = decode_totals(value); totals.ok()) {
     HEXAD_ASSERT(encode_totals(*totals) == value);
   }

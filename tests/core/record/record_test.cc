@@ -196,35 +196,35 @@ TEST_CASE("record: an empty object and an empty page have records") {
   REQUIRE(decode_page(encode_page({}, shape), 9, shape).value().empty());
 }
 
-bool shows_young(const ExtentList& extents) {
+bool shows_unplaced(const ExtentList& extents) {
   for (const Extent& extent : extents) {
     if (!extent.is_inline() && extent.blob.placement == Placement::kLog) return true;
   }
   return false;
 }
 
-TEST_CASE("record: a value says at its front whether it has a young blob, and says it truly") {
+TEST_CASE("record: a value says at its front whether it has an unplaced blob, and says it truly") {
   io::Rng rng(31);
-  int young = 0;
+  int unplaced = 0;
   for (int i = 0; i < 300; ++i) {
     const RecordShape shape = random_shape(rng);
     const ExtentList page = random_page(rng, 0, shape);
     std::string value = encode_page(page, shape);
-    REQUIRE(has_young_blob(value) == shows_young(page));
+    REQUIRE(has_unplaced_blob(value) == shows_unplaced(page));
     value[0] = static_cast<char>(value[0] ^ 2 ^ 6);
     REQUIRE(decode_page(value, 0, shape).error().code == ErrorCode::kCorruption);
 
     const ObjectRecord object = random_object(rng, shape);
     value = encode_object(object, shape);
-    REQUIRE(has_young_blob(value) == shows_young(object.extents));
+    REQUIRE(has_unplaced_blob(value) == shows_unplaced(object.extents));
     value[1] = static_cast<char>(value[1] ^ 0x10);
     REQUIRE(decode_object(value, shape).error().code == ErrorCode::kCorruption);
-    young += shows_young(object.extents) ? 1 : 0;
-    REQUIRE_FALSE(has_young_blob(encode_collection(random_collection(rng))));
+    unplaced += shows_unplaced(object.extents) ? 1 : 0;
+    REQUIRE_FALSE(has_unplaced_blob(encode_collection(random_collection(rng))));
   }
-  REQUIRE(young > 20);
+  REQUIRE(unplaced > 20);
   for (const std::string_view other : {"", "\x01", "\x06", "\x02\x10", "\x04\x10"}) {
-    REQUIRE_FALSE(has_young_blob(other));
+    REQUIRE_FALSE(has_unplaced_blob(other));
   }
 }
 
@@ -382,7 +382,7 @@ TEST_CASE("record: owners are one or more, and a hidden entry is no object") {
   REQUIRE_FALSE(is_hidden_entry(""));
   REQUIRE_FALSE(is_hidden_entry(encode_object({}, {})));
   REQUIRE_FALSE(decode_object(encode_hidden_entry(), {}).ok());
-  REQUIRE_FALSE(has_young_blob(encode_hidden_entry()));
+  REQUIRE_FALSE(has_unplaced_blob(encode_hidden_entry()));
 }
 
 TEST_CASE("record: blocks are summed only where cells are longer than a block") {

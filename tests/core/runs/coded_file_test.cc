@@ -35,7 +35,7 @@ struct Fixture : TableWorld {
     }
     while (space->allocate(1).ok()) {
     }
-    for (const alloc::Extent& gap : gaps) space->abandon(gap);
+    for (const alloc::Extent& gap : gaps) space->discard(gap);
   }
 
   BlobPreparer preparer{shape, *codec, compressor};
@@ -72,7 +72,7 @@ TEST_CASE("coded_file: what was written in any steps is read back, from anywhere
       const std::size_t length = f.rng.below(size - offset + 1);
       REQUIRE((f.read(file, offset, length) == bytes.substr(offset, length)));
     }
-    for (const alloc::Extent& stripe : stripes_of(file)) f.space->abandon(stripe);
+    for (const alloc::Extent& stripe : stripes_of(file)) f.space->discard(stripe);
   }
   REQUIRE(f.space->counters().in_flight == 0);
 }
@@ -115,7 +115,7 @@ TEST_CASE("coded_file: it survives any m devices that fail while it is written, 
       REQUIRE(file.ok() == (failing.size() <= 2));
       if (file.ok()) {
         REQUIRE(writer.failed() == failing);
-        for (const DeviceId id : writer.failed()) f.members->lose(id, "told to fail");
+        for (const DeviceId id : writer.failed()) f.members->mark_failed(id, "told to fail");
         f.space->publish_internal(stripes_of(*file), 1);
         REQUIRE((f.read(*file) == bytes));
         REQUIRE(f.space->counters().live == free - f.space->counters().free);
@@ -125,7 +125,7 @@ TEST_CASE("coded_file: it survives any m devices that fail while it is written, 
     }
     // V3: what they did not take may still come.
     REQUIRE(f.space->counters().free < free);
-    for (const DeviceId id : f.space->suspects()) f.members->lose(id, "told to fail");
+    for (const DeviceId id : f.space->suspects()) f.members->mark_failed(id, "told to fail");
     f.space->free_kept_back();
     REQUIRE(f.space->counters().free == free);
   }
@@ -233,7 +233,7 @@ TEST_CASE("coded_file: a zone is made when no zone has room") {
     REQUIRE(asked == 1);
     REQUIRE(file.pieces.size() == 7);
     REQUIRE((f.read(file) == bytes));
-    for (const alloc::Extent& stripe : stripes_of(file)) f.space->abandon(stripe);
+    for (const alloc::Extent& stripe : stripes_of(file)) f.space->discard(stripe);
   }
   // No slabs are left: what is there has to do.
   asked = 0;

@@ -153,8 +153,8 @@ TEST_CASE("manifest_store: devices that are not usable are not asked") {
       Fixture f;
       const alloc::ManifestAddress address = f.write();
       for (auto* device : f.devices) device->asked.clear();
-      f.members->lose(a, "told to");
-      f.members->lose(b, "told to");
+      f.members->mark_failed(a, "told to");
+      f.members->mark_failed(b, "told to");
       REQUIRE((f.store.read(address).value() == f.bytes));
       REQUIRE(f.devices[a]->asked.empty());
       REQUIRE(f.devices[b]->asked.empty());
@@ -214,12 +214,12 @@ TEST_CASE("manifest_store: it survives any m devices that do not take their cell
       REQUIRE(written.error().code == ErrorCode::kIo);
       // V3: what they did not take may still come.
       REQUIRE(f.space->counters().free < free);
-      for (const DeviceId id : failing) f.members->lose(id, "told to fail");
+      for (const DeviceId id : failing) f.members->mark_failed(id, "told to fail");
       f.space->free_kept_back();
       REQUIRE(f.space->counters().free == free);
       continue;
     }
-    for (const DeviceId id : failing) f.members->lose(id, "told to fail");
+    for (const DeviceId id : failing) f.members->mark_failed(id, "told to fail");
     REQUIRE((f.store.read(*written).value() == f.bytes));
   }
 }

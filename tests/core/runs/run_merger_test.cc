@@ -200,7 +200,7 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
       f.install(100);
       f.jobs.stop();
       const std::uint64_t before = f.free();
-      for (const DeviceId id : f.space->suspects()) f.members->lose(id, "told to fail");
+      for (const DeviceId id : f.space->suspects()) f.members->mark_failed(id, "told to fail");
       f.space->free_kept_back();
       REQUIRE(f.free() == before + f.kept);
     });

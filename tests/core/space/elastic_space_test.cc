@@ -35,7 +35,7 @@ std::vector<alloc::Extent> allocate(Space& space, std::uint32_t units) {
       left -= extent->units;
     }
     if (left == 0) return taken;
-    for (const alloc::Extent& extent : taken) space.abandon(extent);
+    for (const alloc::Extent& extent : taken) space.discard(extent);
     taken.clear();
     const std::uint32_t pieces[] = {std::min(most, units)};
     const std::vector<std::uint32_t> all(units / pieces[0], pieces[0]);
@@ -69,12 +69,12 @@ TEST_CASE("elastic_space: a piece is refused only where fewer units are free tha
     }
     const auto units = static_cast<std::uint32_t>(1 + rng.below(20));
     switch (rng.below(5)) {
-      case 0:  // some young blob is promised units, or gives them back
+      case 0:  // some unplaced blob is promised units, or gives them back
         if (rng.chance(1, 2) && space.try_reserve(units)) {
           model.promised += units;
           promises.push_back(units);
         } else if (!promises.empty()) {
-          space.give_back(PromisedUnits(promises.back()));
+          space.release(PromisedUnits(promises.back()));
           model.promised -= promises.back();
           promises.pop_back();
         }

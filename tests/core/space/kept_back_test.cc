@@ -31,7 +31,7 @@ TEST_CASE("kept back: what was given up waits until the suspects have left (V3)"
   w.kept.keep(alloc::Extent{1, 5, 2});
   w.kept.keep({{2, 0}, {4, 1}});
   CHECK(w.kept.take().units.empty());
-  w.members.lose(2, "told to");
+  w.members.mark_failed(2, "told to");
   CHECK(w.kept.suspects() == std::set<DeviceId>{3});
   w.kept.end_suspects();
   CHECK(w.kept.is_suspect(2));

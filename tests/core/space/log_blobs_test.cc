@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
-YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
-  YoungBlob blob;
+UnplacedBlob unplaced(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
+  UnplacedBlob blob;
   blob.place = place;
   blob.stored =
       SharedBytes::copy_of(as_bytes(std::string(bytes, static_cast<char>('a' + place.index % 26))));
@@ -20,11 +20,13 @@ YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
   return blob;
 }
 
-YoungPlace packed(LogPlace from, std::uint32_t stored, std::uint32_t unit = 9) {
+UnplacedPlace packed(LogPlace from, std::uint32_t stored, std::uint32_t unit = 9) {
   return packed_place(from, stored, {3, unit, 0}, {1, 64});
 }
 
-Blob young_record(LogPlace place, std::uint32_t stored) { return young_blob(place, stored, 77); }
+Blob unplaced_record(LogPlace place, std::uint32_t stored) {
+  return unplaced_blob(place, stored, 77);
+}
 
 struct Fixture {
   std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
@@ -35,7 +37,7 @@ struct Fixture {
 TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its place") {
   Fixture f;
   CHECK_FALSE(f.blobs.find({5, 0}).has_value());
-  CHECK_FALSE(f.blobs.add_payload(young({5, 0}, 100)));
+  CHECK_FALSE(f.blobs.add_payload(unplaced({5, 0}, 100)));
   REQUIRE(f.blobs.find({5, 0}).has_value());
   CHECK(f.blobs.find({5, 0})->stored.size() == 100);
   CHECK_FALSE(f.blobs.find({5, 0})->place.has_value());
@@ -54,9 +56,9 @@ TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its 
 
 TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") {
   Fixture f;
-  const Blob record = young_record({5, 0}, 100);
+  const Blob record = unplaced_record({5, 0}, 100);
   CHECK(f.blobs.resolve(record) == record);
-  f.blobs.add_payload(young({5, 0}, 100));
+  f.blobs.add_payload(unplaced({5, 0}, 100));
   CHECK(f.blobs.resolve(record) == record);
   f.blobs.set_places({packed({5, 0}, 100)});
   Blob expected = record;
@@ -67,24 +69,24 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
   expected.cell_offset = 64;
   CHECK(f.blobs.resolve(record) == expected);
   // A place of another length belongs to something else.
-  CHECK(f.blobs.resolve(young_record({5, 0}, 101)) == young_record({5, 0}, 101));
+  CHECK(f.blobs.resolve(unplaced_record({5, 0}, 101)) == unplaced_record({5, 0}, 101));
 
-  const YoungPlace own = private_place({5, 1}, 100, {3, 12, 1}, 512, {1, 2, 3, 4, 5, 6});
+  const UnplacedPlace own = private_place({5, 1}, 100, {3, 12, 1}, 512, {1, 2, 3, 4, 5, 6});
   f.blobs.set_places({own});
-  Blob private_blob = young_record({5, 1}, 100);
+  Blob private_blob = unplaced_record({5, 1}, 100);
   private_blob.placement = Placement::kPrivate;
   private_blob.log = {};
   private_blob.where = own.where;
   private_blob.cell_bytes = 512;
   private_blob.cell_sums = own.cell_sums;
-  CHECK(f.blobs.resolve(young_record({5, 1}, 100)) == private_blob);
+  CHECK(f.blobs.resolve(unplaced_record({5, 1}, 100)) == private_blob);
 
   ExtentList extents(4);
   extents[0].blob = record;
   extents[0].length = 100;
   extents[1].bytes = "inline";
-  extents[2].blob = expected;  // not young: as it is
-  extents[3].blob = young_record({9, 9}, 10);
+  extents[2].blob = expected;  // not unplaced: as it is
+  extents[3].blob = unplaced_record({9, 9}, 10);
   ExtentList resolved = extents;
   resolved[0].blob = expected;
   CHECK(f.blobs.resolve(extents) == resolved);
@@ -92,22 +94,22 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
 
 TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arrival") {
   Fixture f;
-  CHECK(f.blobs.kill({5, 0}) == PromisedUnits());
+  CHECK(f.blobs.release({5, 0}) == PromisedUnits());
   CHECK_FALSE(f.blobs.find({5, 0}).has_value());
-  CHECK(f.blobs.add_payload(young({5, 0}, 100, 3)));
+  CHECK(f.blobs.add_payload(unplaced({5, 0}, 100, 3)));
   CHECK(f.blobs.find({5, 0})->dead);
   CHECK(f.blobs.payload_bytes() == 0);
   CHECK(f.blobs.take_payloads(1000, kAny).empty());
-  // The death has had its effect: a second one has none.
-  CHECK(f.blobs.kill({5, 0}) == PromisedUnits());
+  // The release has had its effect: a second one has none.
+  CHECK(f.blobs.release({5, 0}) == PromisedUnits());
   // One that got a place with its group is freed by whoever killed it, by that place.
-  CHECK(f.blobs.kill({5, 1}) == PromisedUnits());
+  CHECK(f.blobs.release({5, 1}) == PromisedUnits());
   CHECK(f.blobs.set_places({packed({5, 1}, 10)}) == PromisedUnits());
   CHECK(f.blobs.find({5, 1})->place.has_value());
   // A payload gives back what was reserved for it, once.
-  f.blobs.add_payload(young({6, 0}, 100, 2));
-  CHECK(f.blobs.kill({6, 0}) == PromisedUnits(2));
-  CHECK(f.blobs.kill({6, 0}) == PromisedUnits());
+  f.blobs.add_payload(unplaced({6, 0}, 100, 2));
+  CHECK(f.blobs.release({6, 0}) == PromisedUnits(2));
+  CHECK(f.blobs.release({6, 0}) == PromisedUnits());
   CHECK(f.blobs.find({6, 0})->dead);
   CHECK_FALSE(f.blobs.find({6, 0})->stored.empty());  // for who may still read it
   CHECK(f.blobs.set_places({packed({6, 0}, 100)}) == PromisedUnits());
@@ -115,19 +117,19 @@ TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arri
 
 TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one") {
   Fixture f;
-  for (std::uint32_t i = 0; i < 5; ++i) f.blobs.add_payload(young({10 - i, 0}, 100));
+  for (std::uint32_t i = 0; i < 5; ++i) f.blobs.add_payload(unplaced({10 - i, 0}, 100));
   const auto lsns = [&](std::uint64_t bytes) {
     std::vector<Lsn> found;
-    const std::vector<YoungBlob> taken = f.blobs.take_payloads(bytes, kAny);
-    for (const YoungBlob& blob : taken) found.push_back(blob.place.lsn);
-    CHECK(f.blobs.hand_back(taken) == PromisedUnits());
+    const std::vector<UnplacedBlob> taken = f.blobs.take_payloads(bytes, kAny);
+    for (const UnplacedBlob& blob : taken) found.push_back(blob.place.lsn);
+    CHECK(f.blobs.return_payloads(taken) == PromisedUnits());
     return found;
   };
   CHECK(lsns(0) == std::vector<Lsn>{6});
   CHECK(lsns(199) == std::vector<Lsn>{6});
   CHECK(lsns(200) == std::vector<Lsn>{6, 7});
   CHECK(lsns(10'000) == std::vector<Lsn>{6, 7, 8, 9, 10});
-  f.blobs.kill({6, 0});
+  f.blobs.release({6, 0});
   f.blobs.set_places({packed({7, 0}, 100)});
   CHECK(lsns(10'000) == std::vector<Lsn>{8, 9, 10});
   const std::uint64_t one = group_part_bound(100, f.shape);
@@ -138,17 +140,17 @@ TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one")
 
 TEST_CASE("log_blobs: units go along with payloads that are taken, and come back with them") {
   Fixture f;
-  for (Lsn lsn = 1; lsn <= 4; ++lsn) f.blobs.add_payload(young({lsn, 0}, 100, 2));
-  const std::vector<YoungBlob> taken = f.blobs.take_payloads(kAny, kAny);
+  for (Lsn lsn = 1; lsn <= 4; ++lsn) f.blobs.add_payload(unplaced({lsn, 0}, 100, 2));
+  const std::vector<UnplacedBlob> taken = f.blobs.take_payloads(kAny, kAny);
   REQUIRE(taken.size() == 4);
-  for (const YoungBlob& blob : taken) CHECK(blob.units == 2);
+  for (const UnplacedBlob& blob : taken) CHECK(blob.units == 2);
   // They are somebody else's to give back now.
-  CHECK(f.blobs.kill({1, 0}) == PromisedUnits());
+  CHECK(f.blobs.release({1, 0}) == PromisedUnits());
   CHECK(f.blobs.set_places({packed({2, 0}, 100)}) == PromisedUnits());
   // What is handed back is a payload as before; of what has died meanwhile the units are over.
-  CHECK(f.blobs.hand_back({taken[0], taken[2], taken[3]}) == PromisedUnits(2));
+  CHECK(f.blobs.return_payloads({taken[0], taken[2], taken[3]}) == PromisedUnits(2));
   CHECK(f.blobs.payload_bytes() == 200);
-  CHECK(f.blobs.kill({3, 0}) == PromisedUnits(2));
+  CHECK(f.blobs.release({3, 0}) == PromisedUnits(2));
   CHECK(f.blobs.set_places({packed({4, 0}, 100)}) == PromisedUnits(2));
 }
 
@@ -205,7 +207,7 @@ struct Model {
   }
 };
 
-TEST_CASE("log_blobs: random lives of young blobs match lists of what happened") {
+TEST_CASE("log_blobs: random lives of unplaced blobs match lists of what happened") {
   const std::uint64_t seed = GENERATE(range(1, 13));
   CAPTURE(seed);
   io::Rng rng(seed);
@@ -236,7 +238,7 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
           entry.units = static_cast<std::uint32_t>(1 + rng.below(5));
           reserved += entry.units;
           expected_reserved += entry.dead ? 0 : entry.units;
-          const bool dead = f.blobs.add_payload(young(place, entry.bytes, entry.units));
+          const bool dead = f.blobs.add_payload(unplaced(place, entry.bytes, entry.units));
           REQUIRE(dead == entry.dead);
           if (dead) reserved -= entry.units;
         }
@@ -251,12 +253,12 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
       if (entry.dead) continue;
       if (entry.is_payload()) expected_reserved -= entry.units;
       entry.dead = true;
-      reserved -= f.blobs.kill(place).units;
+      reserved -= f.blobs.release(place).units;
     } else if (dice < 85) {
       // They are packed, or that fails and they are handed back.
-      const std::vector<YoungBlob> taken = f.blobs.take_payloads(rng.below(300'000), kAny);
+      const std::vector<UnplacedBlob> taken = f.blobs.take_payloads(rng.below(300'000), kAny);
       const bool fails = rng.chance(1, 3);
-      for (const YoungBlob& blob : taken) {
+      for (const UnplacedBlob& blob : taken) {
         Model::Entry& entry = model.entries.at(blob.place);
         REQUIRE(entry.is_payload());
         REQUIRE(blob.stored.size() == entry.bytes);
@@ -268,10 +270,10 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
         REQUIRE(f.blobs.set_places({packed(blob.place, static_cast<std::uint32_t>(entry.bytes))}) ==
                 PromisedUnits());
       }
-      if (fails) REQUIRE(f.blobs.hand_back(taken) == PromisedUnits());
+      if (fails) REQUIRE(f.blobs.return_payloads(taken) == PromisedUnits());
     } else if (dice < 92) {
       const auto payloads = f.blobs.take_payloads(kAny, kAny);
-      REQUIRE(f.blobs.hand_back(payloads) == PromisedUnits());
+      REQUIRE(f.blobs.return_payloads(payloads) == PromisedUnits());
       const Lsn covered = payloads.empty() ? sealed : payloads.front().place.lsn - 1;
       f.blobs.retire(covered, next - 1);
       model.retirements.emplace_back(covered, next - 1);

@@ -37,7 +37,7 @@ std::unique_ptr<Members> members_with(io::Executor& executor, DeviceTable& table
   }
   auto members = std::make_unique<Members>(executor, std::move(table.rows));
   for (std::size_t i = 0; i < kCount; ++i) {
-    if ((usable >> i & 1) == 0) members->lose(static_cast<DeviceId>(i), "told to");
+    if ((usable >> i & 1) == 0) members->mark_failed(static_cast<DeviceId>(i), "told to");
   }
   return members;
 }
@@ -110,7 +110,7 @@ TEST_CASE("log_set: whatever the profile survives of failure domains leaves a co
       Members members(*executor, std::move(table.rows), FlushSharing::kWhereSafe, domain_cells);
       std::set<DeviceId> left;
       for (std::size_t i = 0; i < kCount; ++i) {
-        if ((usable >> i & 1) == 0) members.lose(static_cast<DeviceId>(i), "told to");
+        if ((usable >> i & 1) == 0) members.mark_failed(static_cast<DeviceId>(i), "told to");
         if ((usable >> i & 1) != 0 && !is_fast(i)) left.insert(static_cast<DeviceId>(i));
       }
       for (std::uint32_t m = 0; m < 4; ++m) {
@@ -196,7 +196,7 @@ TEST_CASE("log_set: a device that joins gets every block since the trim point") 
   f.log->trim(points[1]);
   points.erase(points.begin(), points.begin() + 2);
   std::set<DeviceId> failed;
-  REQUIRE(bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
+  REQUIRE(resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
   REQUIRE(failed.empty());
   for (const DeviceId id : {0u, 1u, 2u}) REQUIRE(f.chain(id, f.log->trim_point()) == points);
   REQUIRE(f.device(2).count(io::IoOp::kFlush) > 0);
@@ -219,7 +219,7 @@ TEST_CASE("log_set: devices that do not take the log are named, the others have 
     wanted.insert(id);
   }
   std::set<DeviceId> failed;
-  REQUIRE(bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
+  REQUIRE(resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
   REQUIRE(failed == wanted);
   for (const DeviceId id : {0u, 1u, 2u}) {
     if (wanted.count(id) == 0) REQUIRE(f.chain(id) == points);
@@ -232,14 +232,14 @@ TEST_CASE("log_set: a log whose last block is on no device left is not passed on
   f.write(100);
   f.write(100, {0});
   std::set<DeviceId> failed;
-  const Status status = bring_log_up(f.areas({0, 2}), {0, 2}, *f.log, f.uuid, failed);
+  const Status status = resync_log_copies(f.areas({0, 2}), {0, 2}, *f.log, f.uuid, failed);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == ErrorCode::kUnknown);
   CHECK(status.error().message ==
         "the log ends at LSN 2 on the devices left, LSN 3 was written last");
   CHECK(f.device(2).count(io::IoOp::kWrite) == 0);
   // The copy that has it is enough.
-  REQUIRE(bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
+  REQUIRE(resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
   REQUIRE(f.chain(2).size() == 3);
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("log_set: what is to be read alone is neither written nor flushed") {
   f.write(100);
   f.write(100, {0});
   std::set<DeviceId> failed;
-  REQUIRE(bring_log_up(f.areas({0, 2, 1}), {0, 2}, *f.log, f.uuid, failed).ok());
+  REQUIRE(resync_log_copies(f.areas({0, 2, 1}), {0, 2}, *f.log, f.uuid, failed).ok());
   CHECK(f.chain(0).size() == 2);
   CHECK(f.chain(2).size() == 2);
   CHECK(f.device(1).count(io::IoOp::kWrite) == 2);  // those of the blocks
@@ -268,12 +268,12 @@ TEST_CASE("log_set: what a device refuses is an error, and no device has failed"
   f.device(refuses).fail(op);
   f.device(refuses).failure = ErrorCode::kExhausted;
   std::set<DeviceId> failed;
-  const Status status = bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed);
+  const Status status = resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == ErrorCode::kExhausted);
   CHECK(failed.empty());
   f.device(refuses).fails = [](const io::IoRequest&) { return false; };
-  REQUIRE(bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
+  REQUIRE(resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed).ok());
   CHECK(failed.empty());
   for (const DeviceId id : {0u, 1u, 2u}) CHECK(f.chain(id).size() == 3);
 }
@@ -283,7 +283,7 @@ TEST_CASE("log_set: a log that nobody can read is an error, and nothing is writt
   f.write(100);
   for (const std::size_t i : {0, 1, 2}) f.device(i).fail(io::IoOp::kRead);
   std::set<DeviceId> failed;
-  const Status status = bring_log_up(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed);
+  const Status status = resync_log_copies(f.areas({0, 1, 2}), {0, 1, 2}, *f.log, f.uuid, failed);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == ErrorCode::kIo);
   CHECK(f.device(2).count(io::IoOp::kWrite) == 0);

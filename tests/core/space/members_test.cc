@@ -79,8 +79,8 @@ TEST_CASE("members: a lost device says why it was lost first, and is not used ag
   Fixture f;
   Members& members = f.make();
   REQUIRE(members.state(2) == "ok");
-  members.lose(2, "a write failed");
-  members.lose(2, "another write failed");
+  members.mark_failed(2, "a write failed");
+  members.mark_failed(2, "another write failed");
   REQUIRE(members.state(2) == "failed");
   REQUIRE(members.detail(2) == "a write failed");
   REQUIRE_FALSE(members.usable(2));
@@ -94,13 +94,13 @@ TEST_CASE("members: a lost device says why it was lost first, and is not used ag
 TEST_CASE("members: a device that is blamed is used all the same") {
   Fixture f;
   Members& members = f.make();
-  members.blame(1, "the last write failed");
+  members.report_failure(1, "the last write failed");
   REQUIRE(members.state(1) == "failed");
   REQUIRE(members.detail(1) == "the last write failed");
   REQUIRE(members.usable(1));
   REQUIRE(members.device(1) == f.table.devices[1]);
   REQUIRE(members.lost_cells() == 0);
-  members.lose(1, "gone");
+  members.mark_failed(1, "gone");
   REQUIRE(members.detail(1) == "gone");
   REQUIRE_FALSE(members.usable(1));
 }
@@ -112,7 +112,7 @@ TEST_CASE("members: an absent device keeps its own reason when it is lost once m
   f.table.rows[3].detail = "not attached";
   Members& members = f.make();
   REQUIRE_FALSE(members.usable(3));
-  members.lose(3, "cannot be");
+  members.mark_failed(3, "cannot be");
   REQUIRE(members.state(3) == "missing");
   REQUIRE(members.detail(3) == "not attached");
   REQUIRE(members.lost_cells() == 1);
@@ -131,7 +131,7 @@ TEST_CASE("members: who is usable, counted for every set of absent and of lost d
       std::vector<io::Device*> devices;
       std::uint32_t gone = 0;
       for (DeviceId id = 0; id < 5; ++id) {
-        if ((lost >> id & 1) != 0) members.lose(id, "told to");
+        if ((lost >> id & 1) != 0) members.mark_failed(id, "told to");
         const bool usable = ((absent | lost) >> id & 1) == 0;
         if (usable) ids.push_back(id);
         if (usable) devices.push_back(f.table.devices[id]);
@@ -229,8 +229,8 @@ TEST_CASE("members: a failed flush poisons every device of its domain that is in
   }
   // Those that are lost already need no second failure; their domain stays failed.
   if (poisons && victim < 3) {
-    members.lose(0, "told to");
-    members.lose(1, "told to");
+    members.mark_failed(0, "told to");
+    members.mark_failed(1, "told to");
     REQUIRE(members.poisoned() == std::set<DeviceId>{2});
     REQUIRE(members.flush_failed(members.flush_domain(f.table.devices[0])));
   }
@@ -254,7 +254,7 @@ TEST_CASE("members: a device that is opened again is a new version, the old one 
   f.table.devices[2]->shape.volatile_cache = true;
   Members& members = f.make();
   const Member* const before = members.find(2);
-  members.lose(2, "gone");
+  members.mark_failed(2, "gone");
   REQUIRE(members.let_go(2).ok());
   REQUIRE(members.let_go(2).ok());
   AlignedBuffer block = AlignedBuffer::zeroed(512);
@@ -299,14 +299,14 @@ TEST_CASE("members: a number keeps its failure domain, whatever is attached unde
   Members& members = *f.members;
   CHECK(members.cells_on({0, 1, 2}) == 2);
   CHECK(members.cells_on({0, 1, 2, 3}) == 3);
-  members.lose(1, "gone");
+  members.mark_failed(1, "gone");
   REQUIRE(members.let_go(1).ok());
   TableDevice* handle = nullptr;
   members.attach(reopened(f, 1, handle));
   CHECK(members.find(1)->domain == "A");
   members.take_in(1);
-  members.lose(1, "gone");
-  for (const DeviceId id : {0, 2}) members.lose(id, "gone");
+  members.mark_failed(1, "gone");
+  for (const DeviceId id : {0, 2}) members.mark_failed(id, "gone");
   CHECK(members.lost_cells() == 2);
 }
 
@@ -324,7 +324,7 @@ TEST_CASE("members: what comes back joins its flush domain, unless that has fail
     }
     std::vector<TableDevice*> again;
     for (const DeviceId id : {DeviceId{0}, DeviceId{1}}) {
-      members.lose(id, "gone");
+      members.mark_failed(id, "gone");
       REQUIRE(members.let_go(id).ok());
       TableDevice* handle = nullptr;
       Member member = reopened(f, id, handle);
@@ -401,7 +401,7 @@ TEST_CASE("members: one with the number of one that was removed is there once") 
   members.add(std::move(first));
   REQUIRE_FALSE(more.devices[0]->flush().ok());
   CHECK(members.poisoned() == std::set<DeviceId>{9});
-  members.lose(9, "it has failed");
+  members.mark_failed(9, "it has failed");
   members.remove(9);
   members.add(std::move(second));
   REQUIRE(members.size() == 7);
@@ -421,7 +421,7 @@ TEST_CASE("members: one with the number of one that was removed is there once") 
   CHECK(members.all_handles(9) == std::vector<const io::Device*>{more.devices[0], more.devices[1]});
   const std::vector<DeviceId> logs = choose_log_devices(members, 5);
   CHECK(std::count(logs.begin(), logs.end(), DeviceId{9}) == 1);
-  members.lose(9, "it has failed, too");
+  members.mark_failed(9, "it has failed, too");
   CHECK(members.lost_cells() == 1);
   CHECK(members.behind().empty());
 }
@@ -458,7 +458,7 @@ TEST_CASE("members: one that is filling is behind, and counts as lost by zones a
   // Lost amid it, it comes back like any other.
   members.end_draining(3);
   members.fill(3);
-  members.lose(3, "it has failed");
+  members.mark_failed(3, "it has failed");
   CHECK_FALSE(members.is_filling(3));
   CHECK(members.lost() == std::set<DeviceId>{3});
   REQUIRE(members.let_go(3).ok());

@@ -103,7 +103,7 @@ struct FullStore : TableWorld {
         held.push_back(*extent);
       } else if (!held.empty() && rng.below(2) == 0) {
         const std::size_t which = rng.below(held.size());
-        space->abandon(held[which]);
+        space->discard(held[which]);
         held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
       }
     }
@@ -111,7 +111,7 @@ struct FullStore : TableWorld {
   // Takes what is kept for a move, and gives up another time what it has taken.
   void move() {
     if (moved.has_value()) {
-      space->abandon(*moved);
+      space->discard(*moved);
       moved.reset();
     }
     if (rng.below(3) == 0) return;

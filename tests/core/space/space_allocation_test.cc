@@ -48,8 +48,8 @@ TEST_CASE("space: where little is left single units take the shortest runs") {
   SpaceFixture f;
   Space& space = f.make();
   const std::vector<alloc::Extent> taken = fill_two_zones(f);
-  for (int i = 0; i < 8; ++i) space.abandon(taken[i]);  // a run
-  space.abandon(taken[20]);
+  for (int i = 0; i < 8; ++i) space.discard(taken[i]);  // a run
+  space.discard(taken[20]);
   space.set_reserve(8);
   const std::uint64_t refusals = space.refusals();
   const alloc::Extent alone = space.allocate(1).value();
@@ -58,7 +58,7 @@ TEST_CASE("space: where little is left single units take the shortest runs") {
   CHECK(space.refusals() == refusals);
   REQUIRE_FALSE(space.allocate(1).ok());
   CHECK(space.refusals() == refusals + 1);
-  space.abandon(alone);
+  space.discard(alone);
   space.set_reserve(0, 0, 0);
   REQUIRE(space.try_reserve(1));
   space.reserve(PromisedUnits(7));
@@ -77,7 +77,7 @@ TEST_CASE("space: single units are promised from all zones, and leave runs to th
   REQUIRE_FALSE(space.allocate(1).ok());
   for (int i = 0; i < 48; ++i) REQUIRE(space.allocate_reserved(1).ok());
   REQUIRE(space.counters().free == 0);
-  space.abandon(large);
+  space.discard(large);
   REQUIRE(space.check_invariants().ok());
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("space: several blobs share a run only where each of the others still 
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const bool in_row = taken[i].zone == taken[0].zone && taken[i].unit <= 12;
     const bool alone = taken[i].zone != taken[0].zone && taken[i].unit % 4 == 1 && singles < 8;
-    if (in_row || alone) space.abandon(taken[i]);
+    if (in_row || alone) space.discard(taken[i]);
     singles += alone ? 1 : 0;
   }
   REQUIRE(space.counters().free == 20);
@@ -136,7 +136,7 @@ TEST_CASE("space: moves are told of the runs that they would get, and get them")
     return a.zone != b.zone ? a.zone < b.zone : a.unit < b.unit;
   });
   const auto free_up = [&](std::size_t from, std::size_t count) {
-    for (std::size_t i = from; i < from + count; ++i) space.abandon(taken[i]);
+    for (std::size_t i = from; i < from + count; ++i) space.discard(taken[i]);
   };
   free_up(0, 12);
   free_up(14, 3);
@@ -156,7 +156,7 @@ TEST_CASE("space: moves are told of the runs that they would get, and get them")
   CHECK(space.move_runs().empty());
   CHECK(space.counters().free == 6);
   CHECK(space.largest_free_run() >= 2);
-  for (const alloc::Extent& extent : moved) space.abandon(extent);
+  for (const alloc::Extent& extent : moved) space.discard(extent);
   // What is promised is nobody's.
   REQUIRE(space.check_invariants().ok());
   space.set_reserve(0);
@@ -172,8 +172,8 @@ TEST_CASE("space: V3 what a failed write may still reach is not used before its 
   const alloc::Extent second = space.allocate_internal(8).value();
   space.suspect({2});
   REQUIRE(space.suspects() == std::set<DeviceId>{2});
-  space.abandon(first);
-  space.abandon_internal(second);
+  space.discard(first);
+  space.discard_internal(second);
   REQUIRE(space.room().internal == 0);
   REQUIRE(space.counters().free == 16);
   space.free_kept_back();  // some other change of membership
@@ -182,12 +182,12 @@ TEST_CASE("space: V3 what a failed write may still reach is not used before its 
   space.release_zone(zone);
   REQUIRE(space.prepare_zone(Zeroing::kNone)->slots != zone.slots);
 
-  f.members->lose(2, "told to");
+  f.members->mark_failed(2, "told to");
   REQUIRE(space.suspects().empty());
   space.free_kept_back();
   REQUIRE(space.counters().free == 32);
   const alloc::Extent again = space.allocate(8).value();
-  space.abandon(again);
+  space.discard(again);
   REQUIRE(space.counters().free == 32);
   REQUIRE(space.check_invariants().ok());
 }
@@ -231,7 +231,7 @@ TEST_CASE("space: whatever is allocated and freed meanwhile, what is reserved ca
       default: {
         if (held.empty()) break;
         const std::size_t which = rng.below(held.size());
-        space.abandon(held[which]);
+        space.discard(held[which]);
         held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
         break;
       }

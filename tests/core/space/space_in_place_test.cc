@@ -62,11 +62,11 @@ TEST_CASE("space_in_place: a new device lacks what lives, what dies, and what is
   World w;
   const alloc::Extent lives = w.put(3, 1);
   const alloc::Extent dies = w.put(2, 2);
-  LogRecord death;
-  death.freed = {dies};
-  w.space.publish(3, death);
+  LogRecord release;
+  release.freed = {dies};
+  w.space.publish(3, release);
   const alloc::Extent flies = w.space.allocate(4).value();
-  w.f.members->lose(kDevice, "gone");
+  w.f.members->mark_failed(kDevice, "gone");
   w.take_in();
   CHECK(w.lacking() == 3 + 4);  // what dies does not count, and what is in flight may lack
   CHECK(w.space.lacks_cells(lives));
@@ -88,14 +88,14 @@ TEST_CASE("space_in_place: a new device lacks what lives, what dies, and what is
 
 TEST_CASE("space_in_place: until a root names it nothing counts on it, nor on the former one") {
   World w;
-  w.f.members->lose(kDevice, "gone");
+  w.f.members->mark_failed(kDevice, "gone");
   w.take_in();
   // Written to it, and durable there.
   const alloc::Extent flies = w.space.allocate(2).value();
   const alloc::Extent early = w.space.allocate(1).value();
   CHECK(w.publish(early, 1) == 0);
   CHECK(w.space.lacks_cells(early));
-  w.f.members->lose(kDevice, "failed");
+  w.f.members->mark_failed(kDevice, "failed");
   w.space.abandon_in_place(kDevice);
   CHECK_FALSE(w.space.is_in_place(kDevice));
   // The former one has the number again.
@@ -107,10 +107,10 @@ TEST_CASE("space_in_place: until a root names it nothing counts on it, nor on th
 TEST_CASE("space_in_place: what is abandoned is not said of what comes there next") {
   World w;
   const alloc::Extent flies = w.space.allocate(kSlabUnits - 1).value();
-  w.f.members->lose(kDevice, "gone");
+  w.f.members->mark_failed(kDevice, "gone");
   w.take_in();
   w.space.finish_in_place(kDevice);
-  w.space.abandon(flies);
+  w.space.discard(flies);
   const alloc::Extent next = w.space.allocate(kSlabUnits - 1).value();
   CHECK(next == flies);
   CHECK(w.publish(next, 1) == 0);
@@ -135,7 +135,7 @@ TEST_CASE("space_in_place: a device has fewer slabs where none behind them is us
 TEST_CASE("space in place: what is filled before a root names the device keeps its note") {
   World w;
   const alloc::Extent kept = w.put(3, 1);
-  w.f.members->lose(kDevice, "gone");
+  w.f.members->mark_failed(kDevice, "gone");
   w.take_in();
   CHECK(w.lacking() == 3);
   const AlignedBuffer cell = AlignedBuffer::zeroed(3 * kUnit);

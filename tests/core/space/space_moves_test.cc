@@ -44,8 +44,8 @@ struct MovingWorld {
     space->publish(lsn, record);
     return record.allocated[0].where;
   }
-  alloc::RunSet whole() {
-    alloc::RunSet copied;
+  alloc::UnitSet whole() {
+    alloc::UnitSet copied;
     const std::vector<alloc::UnitRun> runs = space->settled_runs(zone.zone).value();
     for (const alloc::UnitRun& run : runs) copied.insert(run);
     return copied;
@@ -113,18 +113,18 @@ TEST_CASE("space_moves: nothing moves that is written to, repaired, missing, or 
     const alloc::Extent kept = w.put(1, 1);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (space.settled_runs(w.zone.zone).has_value()) problem += " in flight";
-    space.abandon(flying);
+    space.discard(flying);
     if (!space.settled_runs(w.zone.zone).has_value()) problem += " not settled";
-    alloc::RunSet copied = w.whole();
+    alloc::UnitSet copied = w.whole();
     if (kept.zone == w.zone.zone) {
-      alloc::RunSet less = copied;
+      alloc::UnitSet less = copied;
       less.erase(kept.run());
       if (space.finish_move(w.move, less).ok()) problem += " not copied";
     }
     space.cancel_move(w.move);
     if (space.moving_zones() != 0) problem += " not cancelled";
     // A cell of it is missing.
-    w.f.members->lose(w.move.to.device, "gone");
+    w.f.members->mark_failed(w.move.to.device, "gone");
     if (space.begin_move(w.move).ok()) problem += " to a device that has left";
   });
   REQUIRE(problem == "");
@@ -219,7 +219,7 @@ TEST_CASE("space_moves: from a lost device all that the zone has is missing on t
     while (kept.zone != w.zone.zone) kept = w.put(3, 1);
     const DeviceId from = w.move.from.device;
     const DeviceId to = w.move.to.device;
-    members.lose(from, "gone");
+    members.mark_failed(from, "gone");
     if (space.begin_move(w.move).ok()) problem = "begun, though nobody wants it to go";
     members.begin_draining(from);
     if (space.lost_cells() != 1) problem += " not one lost";
@@ -268,7 +268,7 @@ TEST_CASE("space_moves: from a lost device, undone, the zone is as it was") {
     w.open_zone();
     alloc::Extent kept = w.put(3, 1);
     while (kept.zone != w.zone.zone) kept = w.put(3, 1);
-    members.lose(w.move.from.device, "gone");
+    members.mark_failed(w.move.from.device, "gone");
     alloc::Extent later = w.put(2, 2);  // without it
     while (later.zone != w.zone.zone) later = w.put(2, 2);
     members.begin_draining(w.move.from.device);
@@ -308,7 +308,7 @@ TEST_CASE(
     while (kept.zone != w.zone.zone) kept = w.put(3, 1);
     const DeviceId to = w.move.to.device;
     const DeviceId third = w.zone.slots[1].device;
-    members.lose(w.move.from.device, "gone");
+    members.mark_failed(w.move.from.device, "gone");
     members.begin_draining(w.move.from.device);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
@@ -343,7 +343,7 @@ TEST_CASE("space_moves: what was filled on a slab that is left again says nothin
     w.open_zone();
     alloc::Extent kept = w.put(3, 1);
     while (kept.zone != w.zone.zone) kept = w.put(3, 1);
-    w.f.members->lose(w.move.from.device, "gone");
+    w.f.members->mark_failed(w.move.from.device, "gone");
     alloc::Extent later = w.put(2, 2);  // without it
     while (later.zone != w.zone.zone) later = w.put(2, 2);
     w.f.members->begin_draining(w.move.from.device);

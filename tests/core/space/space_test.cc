@@ -102,7 +102,7 @@ TEST_CASE("space: slabs that come back are wanted again when the last zone found
   // V3: a header may still come over what is there next.
   REQUIRE(space.slabs_left() == !suspect);
   REQUIRE(space.wants_zone() == !suspect);
-  if (suspect) f.members->lose(2, "told to fail");
+  if (suspect) f.members->mark_failed(2, "told to fail");
   space.free_kept_back();
   REQUIRE(space.slabs_left());
   REQUIRE(space.wants_zone());
@@ -127,7 +127,7 @@ TEST_CASE("space: a zone needs k headers, with fewer its slabs are free again") 
     REQUIRE(space.zones_to_come() == (made.ok() ? kSlabs : kSlabs - 1));
     if (made.ok()) continue;
     REQUIRE(made.error().code == ErrorCode::kIo);
-    for (const DeviceId id : space.suspects()) f.members->lose(id, "told to fail");
+    for (const DeviceId id : space.suspects()) f.members->mark_failed(id, "told to fail");
     space.free_kept_back();
     REQUIRE(space.zones_to_come() == kSlabs);
   }
@@ -140,7 +140,7 @@ TEST_CASE("space: lost devices give slabs only where the others are too few") {
     Space& space = f.make();
     std::uint32_t live = 0;
     for (DeviceId id = 0; id < 7; ++id) {
-      if ((lost >> id & 1) != 0) f.members->lose(id, "told to");
+      if ((lost >> id & 1) != 0) f.members->mark_failed(id, "told to");
       live += (lost >> id & 1) == 0 ? 1 : 0;
     }
     const Result<ZoneCreation> made = space.prepare_zone(Zeroing::kNone);
@@ -210,7 +210,7 @@ TEST_CASE("space: cells on devices that are lost are missing, as they are after 
     record.allocated = {proof_of(before)};
     second.allocated = {proof_of(after)};
     space.publish(1, record);
-    f.members->lose(lost, "told to");
+    f.members->mark_failed(lost, "told to");
     space.publish(2, second);
     REQUIRE(space.counters().missing == 3);
 
@@ -297,11 +297,11 @@ TEST_CASE("space: slots that are not usable are known, while there may be so man
   space.open_zone(zone.zone);
   const alloc::Extent extent = space.allocate(1).value();
   CHECK(space.unusable_slots(extent) == 0);
-  f.members->lose(zone.slots[2].device, "told to");
+  f.members->mark_failed(zone.slots[2].device, "told to");
   CHECK(space.unusable_slots(extent) == 1 << 2);
-  f.members->lose(zone.slots[0].device, "told to");
+  f.members->mark_failed(zone.slots[0].device, "told to");
   CHECK(space.unusable_slots(extent) == (1 << 2 | 1 << 0));
-  f.members->lose(zone.slots[5].device, "told to");
+  f.members->mark_failed(zone.slots[5].device, "told to");
   CHECK(space.unusable_slots(extent) == 0);
 }
 
@@ -442,28 +442,28 @@ TEST_CASE("space: what a record gives up is in use, and is given up once") {
   const auto problem = [&](const std::function<void(LogRecord&)>& fill) {
     LogRecord record;
     fill(record);
-    const Status status = space.check_deaths(record);
+    const Status status = space.check_releases(record);
     if (!status.ok()) CHECK(status.error().code == ErrorCode::kCorruption);
     return status.ok() ? "" : status.error().message;
   };
   const alloc::Extent alone = space.allocate(2).value();
   const alloc::Extent shared = space.allocate(3).value();
-  LogRecord young;
-  young.group.placed.emplace_back().from = {1, 0};
-  young.group.placed[0].where = {shared.zone, shared.unit, 0};
-  young.group.placed[0].stored = 1000;
-  f.log_blobs.set_places(young.group.placed);
+  LogRecord unplaced;
+  unplaced.group.placed.emplace_back().from = {1, 0};
+  unplaced.group.placed[0].where = {shared.zone, shared.unit, 0};
+  unplaced.group.placed[0].stored = 1000;
+  f.log_blobs.set_places(unplaced.group.placed);
   const auto free_alone = [&](LogRecord& record) { record.freed.push_back(alone); };
   const auto drop = [&](std::uint32_t bytes) {
     return [&, bytes](LogRecord& record) {
-      record.packed_deaths.push_back({shared.zone, shared.unit, bytes});
+      record.packed_releases.push_back({shared.zone, shared.unit, bytes});
     };
   };
   // In flight: commits follow one another faster than they become durable.
   CHECK(problem([](LogRecord&) {}) == "");
   CHECK(problem(free_alone) == "");
   CHECK(problem(drop(1000)) == "");
-  CHECK(problem([&](LogRecord& record) { record.young_deaths = {{1, 0}}; }) == "");
+  CHECK(problem([&](LogRecord& record) { record.unplaced_releases = {{1, 0}}; }) == "");
 
   LogRecord record;
   record.allocated = {proof_of(alone), proof_of(shared, 1500)};
@@ -477,11 +477,11 @@ TEST_CASE("space: what a record gives up is in use, and is given up once") {
   CHECK_THAT(problem(drop(1501)), Catch::Contains("1501 bytes of it, of which 1500 are alive"));
   CHECK_THAT(problem([&](LogRecord& r) {
                drop(501)(r);
-               r.young_deaths = {{1, 0}};  // a thousand more of the same stripe
+               r.unplaced_releases = {{1, 0}};  // a thousand more of the same stripe
              }),
              Catch::Contains("1501 bytes of it"));
   CHECK_THAT(problem([&](LogRecord& r) {
-               r.young_deaths = {{1, 7}};
+               r.unplaced_releases = {{1, 7}};
              }),
              Catch::Contains("nobody wrote it"));
   for (const alloc::Extent& nowhere :
@@ -490,7 +490,7 @@ TEST_CASE("space: what a record gives up is in use, and is given up once") {
     CHECK_THAT(problem([&](LogRecord& r) { r.freed = {nowhere}; }),
                Catch::Contains("and not in use"));
     CHECK_THAT(problem([&](LogRecord& r) {
-                 r.packed_deaths = {{nowhere.zone, nowhere.unit, 1}};
+                 r.packed_releases = {{nowhere.zone, nowhere.unit, 1}};
                }),
                Catch::Contains("and not in use"));
   }
@@ -509,17 +509,17 @@ TEST_CASE("space: records that contradict the zones are damage, told with their 
   record.allocated = {proof_of({zone.zone, 1, 4})};
   REQUIRE(space.replay(1, record).ok());
   REQUIRE(space.replay(2, record).error().code == ErrorCode::kCorruption);  // allocated twice
-  LogRecord death;
-  death.freed = {{zone.zone, 1, 5}};
-  REQUIRE(space.replay(2, death).error().code == ErrorCode::kCorruption);
-  death.freed = {{zone.zone + 7, 1, 1}};
-  REQUIRE(space.replay(2, death).error().code == ErrorCode::kCorruption);
-  death.freed.clear();
-  death.packed_deaths = {{zone.zone, 1, 100}};
-  REQUIRE(space.replay(2, death).error().code == ErrorCode::kCorruption);
-  death.packed_deaths.clear();
-  death.young_deaths = {{1, 3}};
-  const Status nobody = space.replay(2, death);
+  LogRecord release;
+  release.freed = {{zone.zone, 1, 5}};
+  REQUIRE(space.replay(2, release).error().code == ErrorCode::kCorruption);
+  release.freed = {{zone.zone + 7, 1, 1}};
+  REQUIRE(space.replay(2, release).error().code == ErrorCode::kCorruption);
+  release.freed.clear();
+  release.packed_releases = {{zone.zone, 1, 100}};
+  REQUIRE(space.replay(2, release).error().code == ErrorCode::kCorruption);
+  release.packed_releases.clear();
+  release.unplaced_releases = {{1, 3}};
+  const Status nobody = space.replay(2, release);
   REQUIRE(nobody.error().code == ErrorCode::kCorruption);
   REQUIRE(nobody.error().message == "LSN 2 frees blob 3 of LSN 1, which nobody wrote");
 }

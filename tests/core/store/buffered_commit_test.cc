@@ -215,10 +215,10 @@ TEST_CASE("buffered: a durable commit that fails on buffered state makes that du
   World world;
   std::optional<ErrorCode> code;
   Lsn durable = 0;
-  Lsn rests_on = 1;
+  Lsn depends_on = 1;
   REQUIRE(world.with_store([&](Store& store) {
     const Result<Lsn> lsn = put_buffered(store, "a", "1");
-    rests_on = lsn.ok() ? *lsn : kMaxLsn;
+    depends_on = lsn.ok() ? *lsn : kMaxLsn;
     Transaction t;
     t.expect_absent(kDefaultCollection, "a");
     t.put(kDefaultCollection, "a", "2");
@@ -226,7 +226,7 @@ TEST_CASE("buffered: a durable commit that fails on buffered state makes that du
     durable = store.status().last_lsn;
   }) == "");
   REQUIRE(code == ErrorCode::kConflict);
-  REQUIRE(durable >= rests_on);  // R14
+  REQUIRE(durable >= depends_on);  // R14
 }
 
 TEST_CASE("buffered: payloads are the caller's again when it is answered") {

@@ -136,7 +136,7 @@ TEST_CASE("clone: either side changes alone, whatever the blobs are in, and afte
   require_no_leak(*store);
 }
 
-TEST_CASE("clone: young blobs are shared across sealing, packing and checkpoints") {
+TEST_CASE("clone: unplaced blobs are shared across sealing, packing and checkpoints") {
   StoreFixture fixture;
   std::optional<Store> store = fixture.open();
   const std::string data = noise(5000, 1);

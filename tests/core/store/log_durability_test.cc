@@ -250,7 +250,7 @@ TEST_CASE("log durability: data-first writes the log when the cells are durable"
   REQUIRE(before == 6);
 }
 
-TEST_CASE("lane: a transaction of more than 64 MiB writes its cells first (R8)") {
+TEST_CASE("commit_pipeline: a transaction of more than 64 MiB writes its cells first (R8)") {
   FormatOptions format = small_format();
   format.device_size = 48_MiB;
   StoreFixture fixture(format);

@@ -93,7 +93,7 @@ TEST_CASE("owned space: objects that are written under another name and renamed,
     if (later && done % (8 * kAtOnce) == 0) REQUIRE(message_of(store.checkpoint()) == "");
     content.do_all(some, rename);
   }
-  // Where a list shows a blob no more, and its death is not counted yet, the stripe waits.
+  // Where a list shows a blob no more, and its release is not counted yet, the stripe waits.
   CHECK(counter(store, "cleaned_stripes") > 10 * counter(store, "clean_unexplained"));
   content.check();
   REQUIRE(deep_findings(store) == "");

@@ -63,7 +63,7 @@ TEST_CASE("space: any checkpoint and the records behind it give the space that w
         continue;
       }
       const std::uint64_t bytes = 1 + rng.below(pack->second);
-      record.packed_deaths.push_back(
+      record.packed_releases.push_back(
           {pack->first.first, pack->first.second, static_cast<std::uint32_t>(bytes)});
       pack->second -= bytes;
       pack = pack->second == 0 ? packs.erase(pack) : std::next(pack);
@@ -116,7 +116,7 @@ TEST_CASE("space: what checkpoints write is live when published, and missing on 
   const ZoneCreation zone = f.add_zone();
   std::vector<alloc::Extent> run = {space.allocate_internal(2).value(),
                                     space.allocate_internal(3).value()};
-  f.members->lose(4, "told to");
+  f.members->mark_failed(4, "told to");
   space.publish_internal(run, 7);
   REQUIRE(space.counters().live == 5);
   REQUIRE(space.counters().missing == 5);
@@ -177,8 +177,8 @@ TEST_CASE("space: a zone that the manifest names is there before its image, and 
   const alloc::Extent where = {zone.zone, 5, 3};
 
   Space& known = f.make();
-  REQUIRE(known.know_zone(zone.zone, zone.slots, zone.units).ok());
-  REQUIRE(known.know_zone(zone.zone, zone.slots, zone.units).ok());
+  REQUIRE(known.register_zone(zone.zone, zone.slots, zone.units).ok());
+  REQUIRE(known.register_zone(zone.zone, zone.slots, zone.units).ok());
   REQUIRE(known.locate(where).value().size() == 6);
   REQUIRE(known.slots(zone.zone) == zone.slots);
   REQUIRE(known.zones_to_come() == kSlabs - 1);
@@ -200,14 +200,14 @@ TEST_CASE("space: a zone that the manifest names is there before its image, and 
   Space& other = f.make();
   std::vector<alloc::ZoneSlot> slots = zone.slots;
   slots[0].slab = 3;
-  REQUIRE(other.know_zone(zone.zone, slots, zone.units).ok());
-  REQUIRE(other.know_zone(zone.zone, zone.slots, zone.units).error().code ==
+  REQUIRE(other.register_zone(zone.zone, slots, zone.units).ok());
+  REQUIRE(other.register_zone(zone.zone, zone.slots, zone.units).error().code ==
           ErrorCode::kCorruption);
   REQUIRE(message(other.load_zone(images[0])) ==
           "zone 1: its image and the manifest name different slabs");
-  REQUIRE(other.know_zone(9, slots, zone.units).error().code == ErrorCode::kCorruption);
+  REQUIRE(other.register_zone(9, slots, zone.units).error().code == ErrorCode::kCorruption);
   slots[0].slab = kSlabs;
-  REQUIRE(other.know_zone(9, slots, zone.units).error().code == ErrorCode::kCorruption);
+  REQUIRE(other.register_zone(9, slots, zone.units).error().code == ErrorCode::kCorruption);
 }
 
 TEST_CASE("space: units that the manifest names miss no cells of an owner before") {
@@ -224,12 +224,12 @@ TEST_CASE("space: units that the manifest names miss no cells of an owner before
   image.deferred = {{{3, 2}, 4}};
   image.missing = {{2, {1, 4}}};
   Space& again = f.make();
-  REQUIRE(again.know_zone(zone.zone, zone.slots, zone.units).ok());
+  REQUIRE(again.register_zone(zone.zone, zone.slots, zone.units).ok());
   REQUIRE(message(again.load_zone(image)) == "");
   REQUIRE(again.mark_used({zone.zone, 3, 2}).ok());  // was deferred
   REQUIRE(again.mark_used({zone.zone, 1, 1}).ok());  // was live, and is the same
   REQUIRE(again.counters().missing == 2);
-  f.members->lose(zone.slots[5].device, "told to");
+  f.members->mark_failed(zone.slots[5].device, "told to");
   REQUIRE(again.mark_used({zone.zone, 3, 2}).ok());
   REQUIRE(again.counters().missing == 4);
   LogRecord record;
@@ -317,7 +317,7 @@ struct Checkpointed {
     space = &f.make();
     for (const alloc::Extent& extent : root.named) {
       const ZoneCreation& zone = root.zones.at(extent.zone);
-      REQUIRE(message(space->know_zone(zone.zone, zone.slots, zone.units)) == "");
+      REQUIRE(message(space->register_zone(zone.zone, zone.slots, zone.units)) == "");
     }
     for (const auto& [zone, image] : root.images) REQUIRE(message(space->load_zone(image)) == "");
     for (Lsn lsn = root.lsn + 1; lsn < records.size(); ++lsn) {

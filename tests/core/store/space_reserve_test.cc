@@ -59,11 +59,11 @@ TEST_CASE("space: the longest run of the reserve is for the manifest alone") {
   REQUIRE(space.allocate(1).ok());
   space.set_reserve(12, 10);
   REQUIRE(space.allocate(16).ok());
-  space.abandon(hole);  // free: 3 units, and 12 in one piece
+  space.discard(hole);  // free: 3 units, and 12 in one piece
   REQUIRE(space.largest_free_run() == 12);
   // Of the 12 in one piece two can be had.
   REQUIRE(space.allocate(3).value() == hole);
-  space.abandon(hole);
+  space.discard(hole);
   REQUIRE_FALSE(space.allocate_internal(4).ok());
   REQUIRE(space.allocate_internal(3).value() == hole);
   REQUIRE(space.allocate_internal(2).ok());

@@ -85,6 +85,6 @@ TEST_CASE("lone_aio: there are as many as may be, and those given back are used 
   REQUIRE(second != nullptr);
   REQUIRE(first != second);
   REQUIRE(all.take() == nullptr);
-  all.give_back(first);
+  all.release(first);
   REQUIRE(all.take() == first);
 }

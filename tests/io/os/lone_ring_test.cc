@@ -97,7 +97,7 @@ TEST_CASE("lone_ring: there are as many as may be, and those given back are used
   REQUIRE(second != nullptr);
   REQUIRE(first != second);
   REQUIRE(rings.take() == nullptr);
-  rings.give_back(second);
+  rings.release(second);
   REQUIRE(rings.take() == second);
   rings.discard(second);
   REQUIRE(rings.take() != nullptr);  // another one

@@ -187,12 +187,12 @@ TEST_CASE("fiber: stacks are aligned, apart from one another and used again") {
     stack[0] = stack[FiberStacks::kSize - 1] = std::byte{1};
     taken.insert(stack);
   }
-  for (std::byte* stack : taken) stacks.give_back(stack);
+  for (std::byte* stack : taken) stacks.release(stack);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     std::byte* const again = stacks.take();
     REQUIRE(taken.count(again) == 1);
   }
-  for (std::byte* stack : taken) stacks.give_back(stack);
+  for (std::byte* stack : taken) stacks.release(stack);
 }
 
 TEST_CASE("fiber: the page below a stack faults, so that an overflow is no silent damage") {
@@ -208,5 +208,5 @@ TEST_CASE("fiber: the page below a stack faults, so that an overflow is no silen
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
   REQUIRE(WEXITSTATUS(status) == 77);
-  stacks.give_back(stack);
+  stacks.release(stack);
 }

@@ -498,14 +498,14 @@ TEST_CASE("lmdb_index: damage behind others is met by the step that comes to it,
     if (start == kBad) continue;
     for (const std::size_t at_once : {1, 2, 3, 50}) {
       CAPTURE(start, at_once);
-      const Way way = start < kBad ? Way::kForward : Way::kBackward;
+      const Direction direction = start < kBad ? Direction::kForward : Direction::kBackward;
       const std::unique_ptr<IndexCursor> cursor = std::move(*reader->cursor());
       REQUIRE(cursor->seek(key_of(start)).ok());
       std::vector<KeyValue> entries(at_once);
       for (int at = start; at != kBad;) {
         REQUIRE(cursor->valid());
         REQUIRE(cursor->key() == key_of(at));
-        const Result<std::size_t> passed = cursor->advance(way, entries);
+        const Result<std::size_t> passed = cursor->advance(direction, entries);
         if (at + (start < kBad ? 1 : -1) == kBad) {
           REQUIRE(passed.error().code == ErrorCode::kCorruption);
           REQUIRE_FALSE(cursor->valid());

@@ -57,8 +57,8 @@ void compare(const Memtable& table, const Model& model, Lsn at, io::Rng& rng) {
     std::size_t passed = 0;
     for (forward ? it.seek_to_first() : it.seek_to_last(); it.valid();) {
       const std::size_t count = rng.chance(1, 9) ? 1 : 1 + rng.below(seen.size());
-      const std::size_t noted =
-          it.take(forward ? Way::kForward : Way::kBackward, std::span(seen).first(count));
+      const std::size_t noted = it.take(forward ? Direction::kForward : Direction::kBackward,
+                                        std::span(seen).first(count));
       REQUIRE((noted > 0 && noted <= count && passed + noted <= expected.size()));
       for (std::size_t i = 0; i < noted; ++i, ++passed) {
         const auto& [key, version] = expected[forward ? passed : expected.size() - 1 - passed];

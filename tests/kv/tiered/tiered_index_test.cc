@@ -184,8 +184,8 @@ TEST_CASE("tiered index: whoever meets damage goes on in the runs, from where it
       TieredIndex index(run_executor(), f.runs, broken_after(steps));
       REQUIRE(difference(index, f.values) == "");
     }
-    for (const Way way : {Way::kForward, Way::kBackward}) {
-      const bool forward = way == Way::kForward;
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      const bool forward = direction == Direction::kForward;
       TieredIndex index(run_executor(), f.runs, broken_after(steps));
       const std::unique_ptr<IndexReader> reader = index.snapshot().value();
       const std::unique_ptr<IndexCursor> cursor = reader->cursor().value();
@@ -194,7 +194,7 @@ TEST_CASE("tiered index: whoever meets damage goes on in the runs, from where it
       std::array<KeyValue, 7> entries{{{cursor->key(), cursor->value()}}};
       for (std::size_t passed = 1; passed > 0;) {
         for (std::size_t i = 0; i < passed; ++i) walked.emplace(entries[i].key, entries[i].value);
-        passed = cursor->advance(way, entries).value();
+        passed = cursor->advance(direction, entries).value();
       }
       REQUIRE_FALSE(cursor->valid());
       REQUIRE(walked == f.values);

@@ -1,5 +1,6 @@
-// A lane without the engine around it: six data disks with one zone, a log disk, and submissions as
-// the sequencer makes them. The disks are simulated, so that requests can be held back, or fail.
+// A pipeline without the engine around it: six data disks with one zone, a log disk, and
+// submissions as the sequencer makes them. The disks are simulated, so that requests can be held
+// back, or fail.
 //
 // Tests call what does not wait from outside of the simulation, start() what does, and check
 // outside after settle().
@@ -15,14 +16,14 @@
 
 #include "alloc/device_layout.h"
 #include "base/units.h"
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "core/record/keys.h"
 #include "io/sim/sim_system.h"
 #include "kv/log/log_scan.h"
 
 namespace hexad::testing {
 
-struct LaneOptions {
+struct PipelineOptions {
   LogDurability durability = LogDurability::kFull;
   // All disks have one; else what has completed is durable.
   bool volatile_cache = false;
@@ -36,15 +37,15 @@ struct LaneOptions {
 
 // What a submission is made of.
 struct Want {
-  std::size_t metadata = 100;  // bytes
-  std::size_t stripe = 0;      // bytes of a blob with a stripe of its own; 0: none
-  int stripes = 1;             // so many of them
-  std::size_t young = 0;       // bytes of a blob whose place the group decides about; 0: none
-  std::uint32_t youngs = 1;    // so many of them
+  std::size_t metadata = 100;        // bytes
+  std::size_t stripe = 0;            // bytes of a blob with a stripe of its own; 0: none
+  int stripes = 1;                   // so many of them
+  std::size_t unplaced = 0;          // bytes of a blob whose place the group decides about; 0: none
+  std::uint32_t unplaced_blobs = 1;  // so many of them
   Durability durability = Durability::kDurable;
 };
 
-struct LaneAnswer {
+struct PipelineAnswer {
   Lsn lsn = 0;
   std::optional<ErrorCode> code;  // nothing: it went well
   bool published = false;         // all its blobs lay in live units when the callback ran
@@ -52,9 +53,9 @@ struct LaneAnswer {
 };
 
 // That of the simulation, which may refuse threads as the system does when a process has too many.
-class LaneExecutor final : public io::Executor {
+class PipelineExecutor final : public io::Executor {
  public:
-  explicit LaneExecutor(io::Executor& inner) : inner_(inner) {}
+  explicit PipelineExecutor(io::Executor& inner) : inner_(inner) {}
 
   Result<std::unique_ptr<io::Thread>> try_start(const std::string& name, io::Task task) override {
     if (refuses) return Error{ErrorCode::kIo, "the system refuses the thread " + name, ""};
@@ -71,11 +72,11 @@ class LaneExecutor final : public io::Executor {
   io::Executor& inner_;
 };
 
-class LaneWorld {
+class PipelineWorld {
  public:
   static constexpr std::uint32_t kDisks = 6;
 
-  explicit LaneWorld(const LaneOptions& options = {})
+  explicit PipelineWorld(const PipelineOptions& options = {})
       : system(io::SimOptions{.seed = options.seed}) {
     shape.uuid.bytes[0] = 1;
     shape.unit = options.unit;
@@ -112,18 +113,18 @@ class LaneWorld {
     kv::LogWriterOptions log;
     log.uuid = shape.uuid;
     log.areas = areas({kDisks, 0, 1});
-    lane_.emplace(executor, shape, *members, *space, log_blobs, cells, *placer, counters,
-                  kv::LogWriter::create(std::move(log)).value(), options.durability,
-                  [this] { ++repairs; });
+    pipeline_.emplace(executor, shape, *members, *space, log_blobs, cells, *placer, counters,
+                      kv::LogWriter::create(std::move(log)).value(), options.durability,
+                      [this] { ++repairs; });
     hold([](const io::SimOp&) { return false; });
   }
-  ~LaneWorld() {
+  ~PipelineWorld() {
     release();
-    lane().stop(Error{ErrorCode::kClosed, "the test is over", ""});
-    system.run([this] { lane().wait_idle(); });
+    pipeline().stop(Error{ErrorCode::kClosed, "the test is over", ""});
+    system.run([this] { pipeline().wait_idle(); });
   }
 
-  core::Lane& lane() { return *lane_; }
+  core::CommitPipeline& pipeline() { return *pipeline_; }
   static std::string disk_name(std::uint32_t id) {
     return id == kDisks ? "log" : "dev" + std::to_string(id);
   }
@@ -133,9 +134,9 @@ class LaneWorld {
     return found;
   }
 
-  // While the lane is paused: the fence of a new epoch, on all three copies of the log.
+  // While the pipeline is paused: the fence of a new epoch, on all three copies of the log.
   void begin_epoch(Epoch epoch) {
-    const Result<kv::PreparedBlock> fence = lane().begin_epoch(areas({kDisks, 0, 1}), epoch);
+    const Result<kv::PreparedBlock> fence = pipeline().begin_epoch(areas({kDisks, 0, 1}), epoch);
     REQUIRE(fence.ok());
     REQUIRE(fence->requests.size() == 3);
     for (const io::IoRequest& request : fence->requests) {
@@ -148,7 +149,7 @@ class LaneWorld {
   // With the next LSN.
   core::Submission make(const Want& want) {
     core::Submission made;
-    made.lsn = lane().next_lsn();
+    made.lsn = pipeline().next_lsn();
     made.durability = want.durability;
     made.record.images.push_back({core::object_key(1, std::to_string(made.lsn)),
                                   std::string(want.metadata, static_cast<char>(made.lsn))});
@@ -162,25 +163,25 @@ class LaneWorld {
       made.record.allocated.push_back({stripe.where, blob.cell_bytes, false, blob.cell_sums, 0});
       made.stripes.push_back(std::move(stripe));
     }
-    std::vector<core::LogPlace> young;
-    for (std::uint32_t i = 0; want.young > 0 && i < want.youngs; ++i) {
-      core::YoungBlob blob;
+    std::vector<core::LogPlace> unplaced;
+    for (std::uint32_t i = 0; want.unplaced > 0 && i < want.unplaced_blobs; ++i) {
+      core::UnplacedBlob blob;
       blob.place = {made.lsn, i};
-      blob.stored = core::SharedBytes::copy_of(as_bytes(noise(want.young)));
+      blob.stored = core::SharedBytes::copy_of(as_bytes(noise(want.unplaced)));
       blob.owner = made.record.images[0].key;
-      blob.units = static_cast<std::uint32_t>(divide_up(want.young, shape.k() * shape.unit));
+      blob.units = static_cast<std::uint32_t>(divide_up(want.unplaced, shape.k() * shape.unit));
       REQUIRE(space->try_reserve(blob.units));
-      young.push_back(blob.place);
-      made.young.push_back(std::move(blob));
+      unplaced.push_back(blob.place);
+      made.unplaced.push_back(std::move(blob));
     }
     made.encoded = core::encode_own_part(made.record, shape.record);
     made.budget = std::make_shared<int>();
-    made.done = [this, lsn = made.lsn, places, young,
+    made.done = [this, lsn = made.lsn, places, unplaced,
                  budget = std::weak_ptr<void>(made.budget)](const Result<Lsn>& result) {
-      LaneAnswer answer;
+      PipelineAnswer answer;
       answer.lsn = lsn;
       if (!result.ok()) answer.code = result.error().code;
-      answer.published = result.ok() && *result == lsn && is_published(places, young);
+      answer.published = result.ok() && *result == lsn && is_published(places, unplaced);
       answer.budget_back = budget.expired();
       answers.push_back(answer);  // others may answer while this one looks
     };
@@ -189,27 +190,27 @@ class LaneWorld {
   // False when the log has no room.
   bool submit(const Want& want = {}) {
     core::Submission made = make(want);
-    if (!lane().try_reserve(made).value()) {
+    if (!pipeline().try_reserve(made).value()) {
       give_up(made);
       return false;
     }
-    lane().enqueue(std::move(made));
+    pipeline().enqueue(std::move(made));
     return true;
   }
   // Of a submission that is not enqueued: its space.
   void give_up(const core::Submission& made) {
-    for (const core::StripeWrite& stripe : made.stripes) space->abandon(stripe.where);
-    for (const core::YoungBlob& blob : made.young)
-      space->give_back(core::PromisedUnits(blob.units));
+    for (const core::StripeWrite& stripe : made.stripes) space->discard(stripe.where);
+    for (const core::UnplacedBlob& blob : made.unplaced)
+      space->release(core::PromisedUnits(blob.units));
   }
   // And sends the group, when there may be another one.
   void submit_and_pump(const Want& want = {}) {
     REQUIRE(submit(want));
-    lane().pump();
+    pipeline().pump();
   }
   // Buffered commits until the log has no room for another one.
   void fill_log() {
-    const std::uint64_t most = lane().max_record();
+    const std::uint64_t most = pipeline().max_record();
     for (const std::uint64_t bytes : {most / 6 * 5, most / 5, std::uint64_t{100}}) {
       while (submit({.metadata = bytes, .durability = Durability::kBuffered})) continue;
     }
@@ -218,7 +219,7 @@ class LaneWorld {
   // The LSNs that were answered, as the callbacks came.
   std::vector<Lsn> answered() const {
     std::vector<Lsn> lsns;
-    for (const LaneAnswer& answer : answers) lsns.push_back(answer.lsn);
+    for (const PipelineAnswer& answer : answers) lsns.push_back(answer.lsn);
     return lsns;
   }
 
@@ -300,7 +301,7 @@ class LaneWorld {
   }
 
   io::SimSystem system;
-  LaneExecutor executor{system.executor()};  // the lane's
+  PipelineExecutor executor{system.executor()};  // the pipeline's
   core::StoreShape shape;
   core::Counters counters;
   compression::Counters compression_counters;
@@ -312,7 +313,7 @@ class LaneWorld {
   std::optional<core::Members> members;
   std::optional<core::Space> space;
   std::optional<core::StripePlacer> placer;
-  std::vector<LaneAnswer> answers;
+  std::vector<PipelineAnswer> answers;
   int repairs = 0;
   // Requests since the beginning.
   int log_writes = 0;
@@ -326,14 +327,14 @@ class LaneWorld {
     return bytes;
   }
   bool is_published(const std::vector<alloc::Extent>& places,
-                    const std::vector<core::LogPlace>& young) {
+                    const std::vector<core::LogPlace>& unplaced) {
     bool live = true;
     for (const alloc::Extent& where : places) live = live && space->is_live(where);
-    for (const core::LogPlace& place : young) live = live && is_published(place);
+    for (const core::LogPlace& place : unplaced) live = live && is_published(place);
     return live;
   }
-  bool is_published(const core::LogPlace& young) {
-    const auto found = log_blobs.find(young);
+  bool is_published(const core::LogPlace& unplaced) {
+    const auto found = log_blobs.find(unplaced);
     if (!found.has_value()) return false;
     if (!found->place.has_value()) return !found->stored.empty();
     alloc::Extent where = found->place->where;
@@ -344,7 +345,7 @@ class LaneWorld {
   io::Rng rng_{1};
   std::uint64_t log_offset_ = 0;
   std::uint64_t log_end_ = 0;
-  std::optional<core::Lane> lane_;
+  std::optional<core::CommitPipeline> pipeline_;
 };
 
 inline const Error kGone{ErrorCode::kIo, "the devices are gone", ""};
@@ -355,8 +356,8 @@ inline std::vector<Lsn> up_to(Lsn last) {
   return lsns;
 }
 
-inline void require_good(const LaneWorld& world) {
-  for (const LaneAnswer& answer : world.answers) {
+inline void require_good(const PipelineWorld& world) {
+  for (const PipelineAnswer& answer : world.answers) {
     CAPTURE(answer.lsn);
     REQUIRE_FALSE(answer.code.has_value());
     REQUIRE(answer.published);
@@ -364,8 +365,8 @@ inline void require_good(const LaneWorld& world) {
   }
 }
 
-inline void require_failed(const LaneWorld& world, ErrorCode code) {
-  for (const LaneAnswer& answer : world.answers) {
+inline void require_failed(const PipelineWorld& world, ErrorCode code) {
+  for (const PipelineAnswer& answer : world.answers) {
     CAPTURE(answer.lsn);
     REQUIRE(answer.code == code);
     REQUIRE(answer.budget_back);

@@ -1,47 +1,48 @@
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "tests/core/commit/lane_world.h"
+#include "tests/core/commit/commit_pipeline_world.h"
 
 namespace hexad::testing {
 namespace {
 
+using core::CommitPipeline;
 using core::CounterId;
-using core::Lane;
 using io::IoOp;
 using io::SimOp;
 
 // --- acknowledgement ---
 
-TEST_CASE("lane: groups are published and answered in order, whichever request is held back") {
+TEST_CASE(
+    "commit_pipeline: groups are published and answered in order, whichever request is held back") {
   // The six cells of the first group, then its three copies of the log.
   for (int nth = 0; nth < 9; ++nth) {
     CAPTURE(nth);
-    LaneWorld world;
+    PipelineWorld world;
     int seen = 0;
     world.hold([&](const SimOp&) { return seen++ == nth; });
     for (int i = 0; i < 3; ++i) world.submit_and_pump({.stripe = 64 << 10});
     world.settle();
     REQUIRE(world.groups() == 3);
     REQUIRE(world.answers.empty());
-    REQUIRE(world.lane().durable() == 0);
-    REQUIRE(world.lane().visible() == 0);
+    REQUIRE(world.pipeline().durable() == 0);
+    REQUIRE(world.pipeline().visible() == 0);
     REQUIRE(world.cells.size() == 3);
     world.release();
     world.settle();
     REQUIRE(world.answered() == up_to(3));
     require_good(world);
-    REQUIRE(world.lane().durable() == 3);
-    REQUIRE(world.lane().visible() == 3);
+    REQUIRE(world.pipeline().durable() == 3);
+    REQUIRE(world.pipeline().visible() == 3);
     REQUIRE(world.cells.size() == 0);
-    REQUIRE(world.logged() == LaneWorld::keys_up_to(3));
+    REQUIRE(world.logged() == PipelineWorld::keys_up_to(3));
   }
 }
 
-TEST_CASE("lane: what comes while four groups are in flight shares the next one") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: what comes while four groups are in flight shares the next one") {
+  PipelineWorld world;
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   for (int i = 0; i < 7; ++i) world.submit_and_pump();
   world.settle();
@@ -65,8 +66,10 @@ TEST_CASE("lane: what comes while four groups are in flight shares the next one"
   REQUIRE(world.counters.since_open(CounterId::kTransactions) == 7);
 }
 
-TEST_CASE("lane: eight groups are in flight where each is large, and a small one waits for four") {
-  LaneWorld world;
+TEST_CASE(
+    "commit_pipeline: eight groups are in flight where each is large, and a small one waits for "
+    "four") {
+  PipelineWorld world;
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   const Want large{.stripe = 700 << 10};
   for (int i = 0; i < 3; ++i) world.submit_and_pump(large);
@@ -83,8 +86,10 @@ TEST_CASE("lane: eight groups are in flight where each is large, and a small one
   require_good(world);
 }
 
-TEST_CASE("lane: more groups than four only as long as their cells may go out with the log (C7)") {
-  LaneWorld world({.slab_units = 4096});
+TEST_CASE(
+    "commit_pipeline: more groups than four only as long as their cells may go out with the log "
+    "(C7)") {
+  PipelineWorld world({.slab_units = 4096});
   world.hold([&](const SimOp& op) { return world.is_log(op) || world.is_cell(op); });
   // 12 MiB of cells each: five are 60 of 64 MiB.
   for (int i = 0; i < 7; ++i) world.submit_and_pump({.stripe = 1 << 20, .stripes = 8});
@@ -95,9 +100,9 @@ TEST_CASE("lane: more groups than four only as long as their cells may go out wi
   require_good(world);
 }
 
-TEST_CASE("lane: the copies of the log have the same bytes") {
-  LaneWorld world;
-  for (int i = 0; i < 5; ++i) world.submit_and_pump({.stripe = 20'000, .young = 3000});
+TEST_CASE("commit_pipeline: the copies of the log have the same bytes") {
+  PipelineWorld world;
+  for (int i = 0; i < 5; ++i) world.submit_and_pump({.stripe = 20'000, .unplaced = 3000});
   world.settle();
   const auto points = world.scan().points();
   REQUIRE(points.size() == world.groups());
@@ -106,8 +111,10 @@ TEST_CASE("lane: the copies of the log have the same bytes") {
   REQUIRE(world.scan(2).blocks.empty());
 }
 
-TEST_CASE("lane: nothing is answered before a flush that began behind the last write has ended") {
-  LaneWorld world({.volatile_cache = true});
+TEST_CASE(
+    "commit_pipeline: nothing is answered before a flush that began behind the last write has "
+    "ended") {
+  PipelineWorld world({.volatile_cache = true});
   const std::uint64_t before = world.completed_writes();
   std::uint64_t written = 0;
   world.hold([&](const SimOp& op) {
@@ -125,14 +132,14 @@ TEST_CASE("lane: nothing is answered before a flush that began behind the last w
   REQUIRE(world.flushes == 1);
 }
 
-TEST_CASE("lane: whoever waits leads the group himself and returns when it is durable") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: whoever waits leads the group himself and returns when it is durable") {
+  PipelineWorld world;
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   REQUIRE(world.submit());
   REQUIRE(world.submit());
-  auto first = world.start([&] { return world.lane().wait_durable(1); });
-  auto second = world.start([&] { return world.lane().wait_durable(2); });
-  auto past = world.start([&] { return world.lane().wait_durable(0); });
+  auto first = world.start([&] { return world.pipeline().wait_durable(1); });
+  auto second = world.start([&] { return world.pipeline().wait_durable(2); });
+  auto past = world.start([&] { return world.pipeline().wait_durable(0); });
   world.settle();
   REQUIRE(world.log_writes == 3);  // one group, though nobody pumped
   REQUIRE_FALSE(first->has_value());
@@ -142,11 +149,11 @@ TEST_CASE("lane: whoever waits leads the group himself and returns when it is du
   world.settle();
   REQUIRE(first->value().ok());
   REQUIRE(second->value().ok());
-  REQUIRE(world.lane().durable() == 2);
+  REQUIRE(world.pipeline().durable() == 2);
 }
 
-TEST_CASE("lane: when_durable seals up to there, and calls when that is durable") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: when_durable seals up to there, and calls when that is durable") {
+  PipelineWorld world;
   std::vector<std::pair<Lsn, bool>> called;
   const auto call = [&](Lsn lsn) {
     return [&called, lsn](const Status& status) { called.emplace_back(lsn, status.ok()); };
@@ -154,39 +161,41 @@ TEST_CASE("lane: when_durable seals up to there, and calls when that is durable"
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   REQUIRE(world.submit({.durability = Durability::kBuffered}));
   REQUIRE(world.submit({.durability = Durability::kBuffered}));
-  world.lane().when_durable(0, call(0));
-  world.lane().when_durable(2, call(2));
+  world.pipeline().when_durable(0, call(0));
+  world.pipeline().when_durable(2, call(2));
   REQUIRE(called.empty());  // never on the caller's stack
   world.settle();
   REQUIRE(called == std::vector<std::pair<Lsn, bool>>{{0, true}});
   world.release();
   world.settle();
   REQUIRE(called == std::vector<std::pair<Lsn, bool>>{{0, true}, {2, true}});
-  REQUIRE(world.lane().durable() == 2);
+  REQUIRE(world.pipeline().durable() == 2);
 }
 
-TEST_CASE("lane: progress is told when durable has moved, with the lane's lock free") {
-  LaneWorld world;
+TEST_CASE(
+    "commit_pipeline: progress is told when durable has moved, with the pipeline's lock free") {
+  PipelineWorld world;
   Lsn seen = 0;
-  world.lane().set_progress_handler([&] { seen = world.lane().durable(); });
+  world.pipeline().set_progress_handler([&] { seen = world.pipeline().durable(); });
   world.submit_and_pump();
   world.settle();
   REQUIRE(seen == 1);
 }
 
-// --- young blobs ---
+// --- unplaced blobs ---
 
-TEST_CASE("lane: a small blob rides in the log, unless a checkpoint wants no more of them") {
+TEST_CASE(
+    "commit_pipeline: a small blob rides in the log, unless a checkpoint wants no more of them") {
   for (const bool allowed : {true, false}) {
     CAPTURE(allowed);
-    LaneWorld world;
-    if (!allowed) world.lane().pause_payloads();
-    REQUIRE(world.submit({.young = 3000}));
+    PipelineWorld world;
+    if (!allowed) world.pipeline().pause_payloads();
+    REQUIRE(world.submit({.unplaced = 3000}));
     // Readable from before anybody can learn of it.
     const auto before = world.log_blobs.find({1, 0});
     REQUIRE(before.has_value());
     REQUIRE(before->stored.size() == 3000);
-    world.lane().pump();
+    world.pipeline().pump();
     world.settle();
     const auto found = world.log_blobs.find({1, 0});
     REQUIRE(found.has_value());
@@ -198,11 +207,13 @@ TEST_CASE("lane: a small blob rides in the log, unless a checkpoint wants no mor
   }
 }
 
-TEST_CASE("lane: young blobs of one group share a stripe, which the first record accounts for") {
-  LaneWorld world;
-  world.lane().pause_payloads();
-  for (int i = 0; i < 8; ++i) REQUIRE(world.submit({.young = 4000}));
-  world.lane().pump();
+TEST_CASE(
+    "commit_pipeline: unplaced blobs of one group share a stripe, which the first record accounts "
+    "for") {
+  PipelineWorld world;
+  world.pipeline().pause_payloads();
+  for (int i = 0; i < 8; ++i) REQUIRE(world.submit({.unplaced = 4000}));
+  world.pipeline().pump();
   world.settle();
   REQUIRE(world.groups() == 1);
   REQUIRE(world.cell_writes == 6);
@@ -216,79 +227,82 @@ TEST_CASE("lane: young blobs of one group share a stripe, which the first record
 
 // --- buffered commits ---
 
-TEST_CASE("lane: a buffered commit is visible at once and durable when somebody wants it") {
-  enum class Who { kDurable, kWantAll, kWaiter };
-  for (const Who who : {Who::kDurable, Who::kWantAll, Who::kWaiter}) {
+TEST_CASE(
+    "commit_pipeline: a buffered commit is visible at once and durable when somebody wants it") {
+  enum class Who { kDurable, kRequestDurable, kWaiter };
+  for (const Who who : {Who::kDurable, Who::kRequestDurable, Who::kWaiter}) {
     CAPTURE(static_cast<int>(who));
-    LaneWorld world;
-    Lane& lane = world.lane();
+    PipelineWorld world;
+    CommitPipeline& pipeline = world.pipeline();
     world.submit_and_pump({.stripe = 64 << 10, .durability = Durability::kBuffered});
     world.submit_and_pump({.durability = Durability::kBuffered});
     world.settle();
-    REQUIRE(lane.visible() == 2);
-    REQUIRE(lane.durable() == 0);
+    REQUIRE(pipeline.visible() == 2);
+    REQUIRE(pipeline.durable() == 0);
     REQUIRE(world.log_writes + world.cell_writes == 0);
     REQUIRE(world.cells.size() == 1);  // read from memory
     if (who == Who::kDurable) world.submit_and_pump();
-    if (who == Who::kWantAll) lane.want_all();
-    if (who == Who::kWaiter) world.start([&] { return lane.wait_durable(2); });
+    if (who == Who::kRequestDurable) pipeline.request_durable();
+    if (who == Who::kWaiter) world.start([&] { return pipeline.wait_durable(2); });
     world.settle();
     REQUIRE(world.groups() == 1);
-    REQUIRE(lane.durable() == lane.next_lsn() - 1);
-    REQUIRE(world.answered() == up_to(lane.durable()));
+    REQUIRE(pipeline.durable() == pipeline.next_lsn() - 1);
+    REQUIRE(world.answered() == up_to(pipeline.durable()));
     require_good(world);
   }
 }
 
-TEST_CASE("lane: buffered commits that are large together are sealed without anybody's wish") {
-  LaneWorld world;
+TEST_CASE(
+    "commit_pipeline: buffered commits that are large together are sealed without anybody's wish") {
+  PipelineWorld world;
   for (int i = 0; i < 3; ++i) {
     world.submit_and_pump({.stripe = 256 << 10, .durability = Durability::kBuffered});
     world.settle();
     // Each is 384 KiB of cells; a MiB is due.
     REQUIRE(world.groups() == (i == 2 ? 1 : 0));
   }
-  REQUIRE(world.lane().durable() == 3);
+  REQUIRE(world.pipeline().durable() == 3);
 }
 
-TEST_CASE("lane: pump_beside seals as pump does, on another thread") {
-  LaneWorld world;
-  world.lane().pump_beside();  // nothing to seal
+TEST_CASE("commit_pipeline: pump_beside seals as pump does, on another thread") {
+  PipelineWorld world;
+  world.pipeline().pump_beside();  // nothing to seal
   REQUIRE(world.submit({.durability = Durability::kBuffered}));
-  world.lane().pump_beside();  // nobody wants it
+  world.pipeline().pump_beside();  // nobody wants it
   world.settle();
   REQUIRE(world.groups() == 0);
   REQUIRE(world.submit({.stripe = 1 << 20, .durability = Durability::kBuffered}));
-  world.lane().pump_beside();
-  world.lane().pump_beside();
+  world.pipeline().pump_beside();
+  world.pipeline().pump_beside();
   REQUIRE(world.groups() == 0);
   world.settle();
   REQUIRE(world.groups() == 1);
   // And again, when its task has run.
   REQUIRE(world.submit({.stripe = 1 << 20}));
-  world.lane().pump_beside();
+  world.pipeline().pump_beside();
   world.settle();
   REQUIRE(world.groups() == 2);
   REQUIRE(world.answered() == up_to(3));
   require_good(world);
 }
 
-TEST_CASE("lane: A10 wait_in_log returns with a place in the log, and waits for no write") {
-  LaneWorld w;
+TEST_CASE(
+    "commit_pipeline: A10 wait_in_log returns with a place in the log, and waits for no write") {
+  PipelineWorld w;
   w.hold([&](const io::SimOp& op) { return w.is_log(op); });
   REQUIRE(w.submit({.durability = Durability::kBuffered}));
   REQUIRE(w.submit({.durability = Durability::kBuffered}));
-  const auto placed = w.start([&] { return w.lane().wait_in_log(2); });
+  const auto placed = w.start([&] { return w.pipeline().wait_in_log(2); });
   w.settle();
   REQUIRE(placed->has_value());
   REQUIRE((*placed)->ok());
-  CHECK(w.lane().durable() == 0);
+  CHECK(w.pipeline().durable() == 0);
   // A group that is sealed later stands behind it, wherever its cells lie.
   for (int i = 0; i < 3; ++i) w.submit_and_pump();
   REQUIRE(w.groups() == 4);
   // All groups that may be in flight are: now it has to wait for one of them.
   REQUIRE(w.submit({.durability = Durability::kBuffered}));
-  const auto late = w.start([&] { return w.lane().wait_in_log(6); });
+  const auto late = w.start([&] { return w.pipeline().wait_in_log(6); });
   w.settle();
   REQUIRE_FALSE(late->has_value());
   w.release();
@@ -296,50 +310,53 @@ TEST_CASE("lane: A10 wait_in_log returns with a place in the log, and waits for 
   REQUIRE(late->has_value());
   REQUIRE((*late)->ok());
   // And for a change of membership, or the end.
-  w.lane().pause();
+  w.pipeline().pause();
   REQUIRE(w.submit({.durability = Durability::kBuffered}));
-  const auto paused = w.start([&] { return w.lane().wait_in_log(7); });
+  const auto paused = w.start([&] { return w.pipeline().wait_in_log(7); });
   w.settle();
   REQUIRE_FALSE(paused->has_value());
-  w.lane().stop(Error{ErrorCode::kReadOnly, "told to", ""});
+  w.pipeline().stop(Error{ErrorCode::kReadOnly, "told to", ""});
   w.settle();
   REQUIRE(paused->has_value());
   CHECK((*paused)->error().code == ErrorCode::kReadOnly);
-  w.lane().resume();
+  w.pipeline().resume();
 }
 
-TEST_CASE("lane: a durable commit is visible when it is durable, or when somebody may read it") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE(
+    "commit_pipeline: a durable commit is visible when it is durable, or when somebody may read "
+    "it") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   for (int i = 0; i < 3; ++i) world.submit_and_pump();
   world.settle();
-  REQUIRE(lane.visible() == 0);
-  REQUIRE(lane.make_visible(2).ok());
-  REQUIRE(lane.visible() == 2);
-  REQUIRE(lane.make_visible(1).ok());
-  REQUIRE(lane.visible() == 2);  // never goes back
-  lane.stop(kGone);
-  REQUIRE(lane.visible() == 2);
-  REQUIRE(lane.make_visible(2).ok());
-  REQUIRE(lane.make_visible(3).error().code == ErrorCode::kIo);
-  REQUIRE(lane.visible() == 2);
+  REQUIRE(pipeline.visible() == 0);
+  REQUIRE(pipeline.make_visible(2).ok());
+  REQUIRE(pipeline.visible() == 2);
+  REQUIRE(pipeline.make_visible(1).ok());
+  REQUIRE(pipeline.visible() == 2);  // never goes back
+  pipeline.stop(kGone);
+  REQUIRE(pipeline.visible() == 2);
+  REQUIRE(pipeline.make_visible(2).ok());
+  REQUIRE(pipeline.make_visible(3).error().code == ErrorCode::kIo);
+  REQUIRE(pipeline.visible() == 2);
 }
 
 // --- the watermark ---
 
-TEST_CASE("lane: record_watermark writes an empty block that says what is durable, once") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE(
+    "commit_pipeline: record_watermark writes an empty block that says what is durable, once") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.submit_and_pump();
   world.settle();
-  REQUIRE(lane.durable() == 1);
-  REQUIRE(lane.recorded() == 0);
+  REQUIRE(pipeline.durable() == 1);
+  REQUIRE(pipeline.recorded() == 0);
   for (int i = 0; i < 2; ++i) {
-    auto recorded = world.start([&] { return lane.record_watermark(); });
+    auto recorded = world.start([&] { return pipeline.record_watermark(); });
     world.settle();
     REQUIRE(recorded->value().ok());
-    REQUIRE(lane.recorded() == 1);
+    REQUIRE(pipeline.recorded() == 1);
     REQUIRE(world.log_writes == 6);
   }
   const kv::LogScan scan = world.scan();
@@ -349,55 +366,56 @@ TEST_CASE("lane: record_watermark writes an empty block that says what is durabl
   // The next transaction follows it.
   world.submit_and_pump();
   world.settle();
-  REQUIRE(world.logged() == LaneWorld::keys_up_to(2));
+  REQUIRE(world.logged() == PipelineWorld::keys_up_to(2));
 }
 
-TEST_CASE("lane: record_watermark returns when its block is durable") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: record_watermark returns when its block is durable") {
+  PipelineWorld world;
   world.submit_and_pump();
   world.settle();
   world.hold([&](const SimOp& op) { return world.is_log(op); });
-  auto recorded = world.start([&] { return world.lane().record_watermark(); });
+  auto recorded = world.start([&] { return world.pipeline().record_watermark(); });
   world.settle();
   REQUIRE_FALSE(recorded->has_value());
-  REQUIRE(world.lane().recorded() == 0);
+  REQUIRE(world.pipeline().recorded() == 0);
   world.release();
   world.settle();
   REQUIRE(recorded->value().ok());
-  REQUIRE(world.lane().recorded() == 1);
+  REQUIRE(world.pipeline().recorded() == 1);
 }
 
-TEST_CASE("lane: record_watermark leaves it to a group that is coming, and to a pause") {
+TEST_CASE("commit_pipeline: record_watermark leaves it to a group that is coming, and to a pause") {
   enum class Why { kOpen, kInFlight, kPaused };
   for (const Why why : {Why::kOpen, Why::kInFlight, Why::kPaused}) {
     CAPTURE(static_cast<int>(why));
-    LaneWorld world;
-    Lane& lane = world.lane();
+    PipelineWorld world;
+    CommitPipeline& pipeline = world.pipeline();
     world.submit_and_pump();
     world.settle();
     world.hold([&](const SimOp& op) { return world.is_log(op); });
     if (why == Why::kOpen) REQUIRE(world.submit({.durability = Durability::kBuffered}));
     if (why == Why::kInFlight) world.submit_and_pump();
-    if (why == Why::kPaused) lane.pause();
+    if (why == Why::kPaused) pipeline.pause();
     world.settle();
     const int before = world.log_writes;
-    auto recorded = world.start([&] { return lane.record_watermark(); });
+    auto recorded = world.start([&] { return pipeline.record_watermark(); });
     world.settle();
     REQUIRE(recorded->value().ok());
     REQUIRE(world.log_writes == before);
-    REQUIRE(lane.recorded() == 0);
+    REQUIRE(pipeline.recorded() == 0);
   }
 }
 
-TEST_CASE("lane: wait_recorded waits for the block that says what was durable before it") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE(
+    "commit_pipeline: wait_recorded waits for the block that says what was durable before it") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.submit_and_pump();
   world.settle();
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   // Two callers have one empty block written.
-  const auto first = world.start([&] { return lane.wait_recorded(1); });
-  const auto second = world.start([&] { return lane.wait_recorded(1); });
+  const auto first = world.start([&] { return pipeline.wait_recorded(1); });
+  const auto second = world.start([&] { return pipeline.wait_recorded(1); });
   world.settle();
   REQUIRE_FALSE(first->has_value());
   REQUIRE_FALSE(second->has_value());
@@ -407,105 +425,107 @@ TEST_CASE("lane: wait_recorded waits for the block that says what was durable be
   REQUIRE(first->value().ok());
   REQUIRE(second->value().ok());
   REQUIRE(world.log_writes == 6);
-  REQUIRE(lane.recorded() == 1);
-  const auto known = world.start([&] { return lane.wait_recorded(1); });
+  REQUIRE(pipeline.recorded() == 1);
+  const auto known = world.start([&] { return pipeline.wait_recorded(1); });
   world.settle();
   REQUIRE(known->value().ok());
   REQUIRE(world.log_writes == 6);
 }
 
-TEST_CASE("lane: wait_recorded takes the block of a group that is to come") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE("commit_pipeline: wait_recorded takes the block of a group that is to come") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.submit_and_pump();
   world.settle();
   // Nobody else wants it sealed.
   REQUIRE(world.submit({.durability = Durability::kBuffered}));
-  const auto open = world.start([&] { return lane.wait_recorded(1); });
+  const auto open = world.start([&] { return pipeline.wait_recorded(1); });
   world.settle();
   REQUIRE(open->value().ok());
-  REQUIRE(lane.durable() == 2);
+  REQUIRE(pipeline.durable() == 2);
   REQUIRE(world.log_writes == 6);
   // What is in flight was sealed before it was durable itself: one block more.
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   world.submit_and_pump();
-  const auto behind = world.start([&] { return lane.wait_recorded(2); });
+  const auto behind = world.start([&] { return pipeline.wait_recorded(2); });
   world.settle();
   REQUIRE_FALSE(behind->has_value());
   world.release();
   world.settle();
   REQUIRE(behind->value().ok());
   REQUIRE(world.log_writes == 9);
-  REQUIRE(lane.recorded() == 2);
+  REQUIRE(pipeline.recorded() == 2);
 }
 
-TEST_CASE("lane: wait_recorded waits for a pause to end, and for a root, and ends with the lane") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE(
+    "commit_pipeline: wait_recorded waits for a pause to end, and for a root, and ends with the "
+    "pipeline") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.submit_and_pump();
   world.settle();
-  lane.pause();
-  const auto paused = world.start([&] { return lane.wait_recorded(1); });
+  pipeline.pause();
+  const auto paused = world.start([&] { return pipeline.wait_recorded(1); });
   world.settle();
   REQUIRE_FALSE(paused->has_value());
   REQUIRE(world.log_writes == 3);
-  lane.note_recorded(1);
+  pipeline.note_recorded(1);
   world.settle();
   REQUIRE(paused->value().ok());
-  lane.resume();
+  pipeline.resume();
   world.submit_and_pump();
   world.settle();
-  lane.pause();
-  const auto stopped = world.start([&] { return lane.wait_recorded(2); });
+  pipeline.pause();
+  const auto stopped = world.start([&] { return pipeline.wait_recorded(2); });
   world.settle();
   REQUIRE_FALSE(stopped->has_value());
-  lane.stop(kGone);
+  pipeline.stop(kGone);
   world.settle();
   REQUIRE(stopped->value().error().code == ErrorCode::kIo);
-  lane.resume();
+  pipeline.resume();
 }
 
-TEST_CASE("lane: C3 what a root records counts up to what is durable") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE("commit_pipeline: C3 what a root records counts up to what is durable") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.submit_and_pump();
   world.settle();
-  lane.note_recorded(9);
-  REQUIRE(lane.recorded() == 1);
-  lane.note_recorded(0);
-  REQUIRE(lane.recorded() == 1);
+  pipeline.note_recorded(9);
+  REQUIRE(pipeline.recorded() == 1);
+  pipeline.note_recorded(0);
+  REQUIRE(pipeline.recorded() == 1);
 }
 
 // --- draining ---
 
-TEST_CASE("lane: drain returns when everything that has an LSN is durable") {
-  LaneWorld world;
-  Lane& lane = world.lane();
-  auto nothing = world.start([&] { return lane.drain(); });
+TEST_CASE("commit_pipeline: drain returns when everything that has an LSN is durable") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
+  auto nothing = world.start([&] { return pipeline.drain(); });
   world.settle();
   REQUIRE(nothing->value().ok());
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   world.submit_and_pump({.stripe = 20'000});
-  REQUIRE(world.submit({.young = 2000, .durability = Durability::kBuffered}));
-  auto drained = world.start([&] { return lane.drain(); });
+  REQUIRE(world.submit({.unplaced = 2000, .durability = Durability::kBuffered}));
+  auto drained = world.start([&] { return pipeline.drain(); });
   world.settle();
   REQUIRE_FALSE(drained->has_value());
   world.release();
   world.settle();
   REQUIRE(drained->value().ok());
-  REQUIRE(lane.durable() == 2);
+  REQUIRE(pipeline.durable() == 2);
   REQUIRE(world.answered() == up_to(2));
 }
 
-TEST_CASE("lane: wait_idle returns when every posted task has run") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: wait_idle returns when every posted task has run") {
+  PipelineWorld world;
   bool ran = false;
-  world.lane().post([&] {
+  world.pipeline().post([&] {
     world.system.executor().sleep_for(1'000'000);
     ran = true;
   });
   auto idle = world.start([&] {
-    world.lane().wait_idle();
+    world.pipeline().wait_idle();
     return ran;
   });
   world.settle();
@@ -514,17 +534,19 @@ TEST_CASE("lane: wait_idle returns when every posted task has run") {
 
 // --- how durable ---
 
-TEST_CASE("lane: kFast answers with the fast copy and is in flight until the others are there") {
-  LaneWorld world({.durability = LogDurability::kFast});
-  Lane& lane = world.lane();
+TEST_CASE(
+    "commit_pipeline: kFast answers with the fast copy and is in flight until the others are "
+    "there") {
+  PipelineWorld world({.durability = LogDurability::kFast});
+  CommitPipeline& pipeline = world.pipeline();
   world.hold([&](const SimOp& op) { return world.is_log(op) && op.disk != "log"; });
   bool called = false;
   world.submit_and_pump({.stripe = 64 << 10});
-  lane.when_durable(1, [&](const Status& status) { called = status.ok(); });
+  pipeline.when_durable(1, [&](const Status& status) { called = status.ok(); });
   auto answered =
-      world.start([&] { return lane.wait_durable(1, core::LsnWaiters::Until::kAnswered); });
+      world.start([&] { return pipeline.wait_durable(1, core::LsnWaiters::Until::kAnswered); });
   auto everywhere =
-      world.start([&] { return lane.wait_durable(1, core::LsnWaiters::Until::kDurable); });
+      world.start([&] { return pipeline.wait_durable(1, core::LsnWaiters::Until::kDurable); });
   world.settle();
   REQUIRE(world.answered() == up_to(1));
   REQUIRE_FALSE(world.answers[0].code.has_value());
@@ -532,8 +554,8 @@ TEST_CASE("lane: kFast answers with the fast copy and is in flight until the oth
   REQUIRE(called);
   REQUIRE(answered->value().ok());
   REQUIRE_FALSE(everywhere->has_value());
-  REQUIRE(lane.visible() == 1);
-  REQUIRE(lane.durable() == 0);
+  REQUIRE(pipeline.visible() == 1);
+  REQUIRE(pipeline.durable() == 0);
   REQUIRE(world.cells.size() == 1);
   // After the window in which the fast device alone may have it, the next commit waits.
   world.submit_and_pump();
@@ -542,13 +564,13 @@ TEST_CASE("lane: kFast answers with the fast copy and is in flight until the oth
   world.release();
   world.settle();
   REQUIRE(everywhere->value().ok());
-  REQUIRE(lane.durable() == 2);
+  REQUIRE(pipeline.durable() == 2);
   REQUIRE(world.answered() == up_to(2));
   REQUIRE(world.cells.size() == 0);
 }
 
-TEST_CASE("lane: kDataFirst writes the log when the cells are durable") {
-  LaneWorld world({.durability = LogDurability::kDataFirst});
+TEST_CASE("commit_pipeline: kDataFirst writes the log when the cells are durable") {
+  PipelineWorld world({.durability = LogDurability::kDataFirst});
   world.hold([&](const SimOp& op) { return world.is_cell(op) && op.disk == "dev5"; });
   world.submit_and_pump({.stripe = 64 << 10});
   world.settle();
@@ -561,8 +583,8 @@ TEST_CASE("lane: kDataFirst writes the log when the cells are durable") {
   require_good(world);
 }
 
-TEST_CASE("lane: C7 beyond 64 MiB of cells that nobody has proved, cells go first") {
-  LaneWorld world({.slab_units = 4096});
+TEST_CASE("commit_pipeline: C7 beyond 64 MiB of cells that nobody has proved, cells go first") {
+  PipelineWorld world({.slab_units = 4096});
   world.hold([&](const SimOp& op) { return world.is_cell(op); });
   // 36 MiB of cells each.
   world.submit_and_pump({.stripe = 1 << 20, .stripes = 24});
@@ -583,22 +605,22 @@ TEST_CASE("lane: C7 beyond 64 MiB of cells that nobody has proved, cells go firs
 
 // --- all together ---
 
-TEST_CASE("lane: random commits of several threads keep C1 to C6") {
+TEST_CASE("commit_pipeline: random commits of several threads keep C1 to C6") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
-    LaneWorld world({.volatile_cache = seed % 2 == 0, .seed = seed});
-    Lane& lane = world.lane();
+    PipelineWorld world({.volatile_cache = seed % 2 == 0, .seed = seed});
+    CommitPipeline& pipeline = world.pipeline();
     io::Executor& executor = world.system.executor();
     io::Mutex sequencer(executor);
     std::string problem;
     Lsn seen = 0;
     const auto check = [&] {
-      const Lsn recorded = lane.recorded();
-      const Lsn durable = lane.durable();
-      const Lsn visible = lane.visible();
+      const Lsn recorded = pipeline.recorded();
+      const Lsn durable = pipeline.durable();
+      const Lsn visible = pipeline.visible();
       if (visible < std::exchange(seen, visible)) problem = "C6: visible went back";
       if (recorded > durable) problem = "C3";
-      if (durable > visible || visible >= lane.next_lsn()) problem = "C6";
+      if (durable > visible || visible >= pipeline.next_lsn()) problem = "C6";
     };
     io::Rng rng(seed);
     for (int thread = 0; thread < 4; ++thread) {
@@ -606,28 +628,29 @@ TEST_CASE("lane: random commits of several threads keep C1 to C6") {
         for (int i = 0; i < 10; ++i) {
           Want want;
           if (rng.chance(1, 3)) want.stripe = 1 + rng.below(100'000);
-          if (rng.chance(1, 3)) want.young = 1 + rng.below(20'000);
+          if (rng.chance(1, 3)) want.unplaced = 1 + rng.below(20'000);
           if (rng.chance(1, 3)) want.durability = Durability::kBuffered;
           Lsn lsn = 0;
           {
             const io::Lock lock(sequencer);
-            lsn = lane.next_lsn();
+            lsn = pipeline.next_lsn();
             if (!world.submit(want)) problem = "no room";
-            if (rng.chance(1, 12) && !lane.drain().ok()) problem = "drain";
+            if (rng.chance(1, 12) && !pipeline.drain().ok()) problem = "drain";
           }
           check();
           if (want.durability == Durability::kDurable && rng.chance(1, 2)) {
-            if (!lane.wait_durable(lsn).ok() || lane.durable() < lsn) problem = "wait_durable";
+            if (!pipeline.wait_durable(lsn).ok() || pipeline.durable() < lsn)
+              problem = "wait_durable";
           } else if (rng.chance(1, 2)) {
-            lane.pump();
+            pipeline.pump();
           } else {
-            lane.pump_beside();
+            pipeline.pump_beside();
           }
-          if (rng.chance(1, 8) && !lane.record_watermark().ok()) problem = "record_watermark";
+          if (rng.chance(1, 8) && !pipeline.record_watermark().ok()) problem = "record_watermark";
           if (rng.chance(1, 8)) {
-            lane.pause();
+            pipeline.pause();
             executor.sleep_for(static_cast<io::Nanos>(rng.below(300'000)));
-            lane.resume();
+            pipeline.resume();
           }
           check();
         }
@@ -635,18 +658,18 @@ TEST_CASE("lane: random commits of several threads keep C1 to C6") {
       });
     }
     world.settle();
-    lane.want_all();
+    pipeline.request_durable();
     world.settle();
     check();
     REQUIRE(problem == "");
-    REQUIRE(lane.durable() == 40);
-    REQUIRE(lane.visible() == 40);
+    REQUIRE(pipeline.durable() == 40);
+    REQUIRE(pipeline.visible() == 40);
     std::vector<Lsn> lsns = world.answered();
     std::sort(lsns.begin(), lsns.end());
     REQUIRE(lsns == up_to(40));  // C2
     require_good(world);
     REQUIRE(world.repairs == 0);
-    REQUIRE(world.logged() == LaneWorld::keys_up_to(40));
+    REQUIRE(world.logged() == PipelineWorld::keys_up_to(40));
     REQUIRE(world.scan().damage.empty());
     REQUIRE(world.cells.size() == 0);
     REQUIRE(world.space->check_invariants().ok());

@@ -1,18 +1,18 @@
-// Pauses of the lane while the membership changes, and its end.
+// Pauses of the pipeline while the membership changes, and its end.
 #include <algorithm>
 #include <utility>
 
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "io/refused.h"
 
 namespace hexad::core {
 
-void Lane::pause() {
+void CommitPipeline::pause() {
   const io::Lock lock(mutex_);
   ++pauses_;
 }
 
-void Lane::wait_quiet() {
+void CommitPipeline::wait_quiet() {
   io::Lock lock(mutex_);
   changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) {
     return std::all_of(in_flight_.begin(), in_flight_.end(),
@@ -20,7 +20,7 @@ void Lane::wait_quiet() {
   });
 }
 
-Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch) {
+Result<kv::PreparedBlock> CommitPipeline::begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(pauses_ > 0);
   HEXAD_TRY(check_reserve(1));
@@ -28,7 +28,7 @@ Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoc
   return log_.fence(log_.last(), epoch);
 }
 
-std::vector<io::IoRequest*> Lane::refused_requests() {
+std::vector<io::IoRequest*> CommitPipeline::refused_requests() {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(pauses_ > 0);
   std::vector<io::IoRequest*> refused;
@@ -42,7 +42,7 @@ std::vector<io::IoRequest*> Lane::refused_requests() {
   return refused;
 }
 
-std::set<DeviceId> Lane::failed_devices() {
+std::set<DeviceId> CommitPipeline::failed_devices() {
   const io::Lock lock(mutex_);
   std::set<DeviceId> failed = members_.poisoned();
   for (const auto& group : in_flight_) {
@@ -71,7 +71,7 @@ std::set<DeviceId> Lane::failed_devices() {
   return failed;
 }
 
-void Lane::repaired() {
+void CommitPipeline::repaired() {
   {
     const io::Lock lock(mutex_);
     repair_pending_ = false;
@@ -79,7 +79,7 @@ void Lane::repaired() {
   resume();
 }
 
-void Lane::resume() {
+void CommitPipeline::resume() {
   {
     const io::Lock lock(mutex_);
     HEXAD_ASSERT(pauses_ > 0);
@@ -91,7 +91,7 @@ void Lane::resume() {
   pump();
 }
 
-void Lane::stop(const Error& why) {
+void CommitPipeline::stop(const Error& why) {
   const io::NoUnwinding none("the end of the commits");
   std::vector<std::function<void()>> calls;
   {

@@ -1,4 +1,4 @@
-#include "core/blob/pack_judge.h"
+#include "core/blob/pack_verify.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ struct Stripe {
       : rng(seed), codec(ec::make_codec(profile).value()) {
     shape = shape_for(profile, sums, 512u << rng.below(4));
     for (;;) {
-      const auto blobs = random_young(rng, 2 + rng.below(30), 1u << (4 + rng.below(10)));
+      const auto blobs = random_unplaced(rng, 2 + rng.below(30), 1u << (4 + rng.below(10)));
       const PlacementPlan plan = plan_for(blobs, shape);
       if (plan.packs.empty()) continue;
       const PackPlan& pack = plan.packs[0];
@@ -28,12 +28,12 @@ struct Stripe {
       identity.footer = now.footer;
       for (const PackPlan::Slot& slot : pack.slots) {
         const std::string_view stored = as_text(blobs[slot.item].stored.bytes());
-        witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
-                             checksum(sums, as_bytes(stored))});
+        expected.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
+                            checksum(sums, as_bytes(stored))});
       }
       // The same blobs with other bytes.
-      std::vector<YoungBlob> old = blobs;
-      for (YoungBlob& blob : old) {
+      std::vector<UnplacedBlob> old = blobs;
+      for (UnplacedBlob& blob : old) {
         std::string bytes(as_text(blob.stored.bytes()));
         for (char& byte : bytes) byte = static_cast<char>(byte + 1);
         blob.stored = SharedBytes::copy_of(as_bytes(bytes));
@@ -86,8 +86,8 @@ struct Stripe {
   bool damage(std::uint32_t role) { return damage(role, static_cast<Damage>(rng.below(kKinds))); }
 
   static bool same(ByteView a, ByteView b) { return std::equal(a.begin(), a.end(), b.begin()); }
-  PackVerdict judge(ec::ShardSet read) {
-    return judge_pack(cells, read, right, identity, witnesses, shape, *codec).value();
+  PackResult verify(ec::ShardSet read) {
+    return verify_pack(cells, read, right, identity, expected, shape, *codec).value();
   }
   bool is_right() const {
     for (std::uint32_t role = 0; role < shape.cells(); ++role) {
@@ -103,7 +103,7 @@ struct Stripe {
   PackIdentity identity;
   PreparedBlob now;
   PreparedBlob before;
-  std::vector<PackWitness> witnesses;
+  std::vector<ExpectedBlob> expected;
   AlignedBuffer buffer;
   std::vector<MutByteView> cells;
   std::vector<MutByteView> right;
@@ -115,7 +115,7 @@ const ec::Profile kProfiles[] = {
     {2, 2, CodecKind::kJerasureCauchyGood, 8}, {2, 3, CodecKind::kIsaCauchy, 0},
     {5, 1, CodecKind::kIsaVandermonde, 0}};
 
-TEST_CASE("pack_judge: whatever m cells are away or damaged, in any way, all cells are known") {
+TEST_CASE("pack_verify: whatever m cells are away or damaged, in any way, all cells are known") {
   const ec::Profile profile = GENERATE(from_range(std::begin(kProfiles), std::end(kProfiles)));
   const ChecksumType sums = GENERATE(ChecksumType::kCrc32c, ChecksumType::kXxh3);
   const std::uint64_t seed = GENERATE(1, 2, 3);
@@ -132,11 +132,11 @@ TEST_CASE("pack_judge: whatever m cells are away or damaged, in any way, all cel
             const bool changed = stripe.damage(role);
             if (changed && !gone.get().contains(role)) damaged.add(role);
           }
-          const PackVerdict verdict = stripe.judge(stripe.all() - gone.get());
-          REQUIRE(verdict.whole);
-          REQUIRE(verdict.bad == damaged);
-          REQUIRE(verdict.footer->entries.size() == stripe.witnesses.size());
-          REQUIRE(verdict.problem.empty());
+          const PackResult result = stripe.verify(stripe.all() - gone.get());
+          REQUIRE(result.whole);
+          REQUIRE(result.bad == damaged);
+          REQUIRE(result.footer->entries.size() == stripe.expected.size());
+          REQUIRE(result.problem.empty());
           REQUIRE(stripe.is_right());
         }
       }
@@ -144,7 +144,7 @@ TEST_CASE("pack_judge: whatever m cells are away or damaged, in any way, all cel
   }
 }
 
-TEST_CASE("pack_judge: more than m cells away or damaged are never made up") {
+TEST_CASE("pack_verify: more than m cells away or damaged are never made up") {
   const ec::Profile profile = GENERATE(from_range(std::begin(kProfiles), std::end(kProfiles)));
   const std::uint64_t seed = GENERATE(1, 2, 3);
   CAPTURE(profile.k, profile.m, static_cast<int>(profile.codec), seed);
@@ -161,60 +161,60 @@ TEST_CASE("pack_judge: more than m cells away or damaged are never made up") {
           }
           damaged.add(role);
         }
-        const PackVerdict verdict = stripe.judge(stripe.all() - gone.get());
-        REQUIRE_FALSE(verdict.whole);
-        REQUIRE_FALSE(verdict.problem.empty());
+        const PackResult result = stripe.verify(stripe.all() - gone.get());
+        REQUIRE_FALSE(result.whole);
+        REQUIRE_FALSE(result.problem.empty());
       }
     }
   }
 }
 
-TEST_CASE("pack_judge: what an earlier stripe left on as many cells as it takes does not pass") {
+TEST_CASE("pack_verify: what an earlier stripe left on as many cells as it takes does not pass") {
   // With m >= k both stripes can be rebuilt. What the metadata has of the footer tells them apart,
   // and so do the blobs that should be there (J2, J4).
-  const bool with_witnesses = GENERATE(true, false);
+  const bool with_expected = GENERATE(true, false);
   Stripe stripe({1, 2, CodecKind::kIsaVandermonde, 0}, ChecksumType::kCrc32c, 7);
-  if (!with_witnesses) stripe.witnesses.clear();
+  if (!with_expected) stripe.expected.clear();
   stripe.damage(0, Stripe::Damage::kOld);
   stripe.damage(1, Stripe::Damage::kOld);
-  const PackVerdict verdict = stripe.judge(stripe.all());
-  REQUIRE(verdict.whole);
-  REQUIRE(verdict.bad == ec::ShardSet{0, 1});
+  const PackResult result = stripe.verify(stripe.all());
+  REQUIRE(result.whole);
+  REQUIRE(result.bad == ec::ShardSet{0, 1});
   REQUIRE(stripe.is_right());
   stripe.damage(2, Stripe::Damage::kOld);
-  const PackVerdict old = stripe.judge(stripe.all());
+  const PackResult old = stripe.verify(stripe.all());
   REQUIRE_FALSE(old.whole);
   REQUIRE(old.bad.empty());
   REQUIRE_FALSE(old.footer.has_value());
   REQUIRE_THAT(old.problem, Catch::Contains("one of a stripe that was there before is"));
 }
 
-TEST_CASE("pack_judge: what the blobs that should be there do not fit is not accepted") {
+TEST_CASE("pack_verify: what the blobs that should be there do not fit is not accepted") {
   Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 8);
-  stripe.witnesses[0].sum ^= 1;
-  const PackVerdict verdict = stripe.judge(stripe.all());
-  REQUIRE_FALSE(verdict.whole);
-  REQUIRE(verdict.bad.empty());
-  REQUIRE_THAT(verdict.problem, Catch::Contains("not the blobs"));
+  stripe.expected[0].sum ^= 1;
+  const PackResult result = stripe.verify(stripe.all());
+  REQUIRE_FALSE(result.whole);
+  REQUIRE(result.bad.empty());
+  REQUIRE_THAT(result.problem, Catch::Contains("not the blobs"));
 }
 
-TEST_CASE("pack_judge: a stripe of another place or store is not this one, and is told apart") {
+TEST_CASE("pack_verify: a stripe of another place or store is not this one, and is told apart") {
   Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 9);
-  stripe.witnesses.clear();
+  stripe.expected.clear();
   const auto problem = [&] {
-    const PackVerdict verdict = stripe.judge(stripe.all());
-    REQUIRE_FALSE(verdict.whole);
-    return verdict.problem;
+    const PackResult result = stripe.verify(stripe.all());
+    REQUIRE_FALSE(result.whole);
+    return result.problem;
   };
   stripe.identity.where.unit += 1;
   CHECK_THAT(problem(), Catch::Contains("one of the stripe at zone 1"));
   stripe.identity.where.unit -= 1;
-  REQUIRE(stripe.judge(stripe.all()).whole);
+  REQUIRE(stripe.verify(stripe.all()).whole);
   stripe.shape.uuid.bytes[3] ^= 1;
   CHECK_THAT(problem(), Catch::Contains("one of store "));
 }
 
-TEST_CASE("pack_judge: wide codes find the footer among very many choices") {
+TEST_CASE("pack_verify: wide codes find the footer among very many choices") {
   const ec::Profile profile = GENERATE(ec::Profile{10, 4, CodecKind::kIsaCauchy, 0},
                                        ec::Profile{16, 4, CodecKind::kIsaCauchy, 0});
   Stripe stripe(profile, ChecksumType::kCrc32c, profile.k);
@@ -227,32 +227,32 @@ TEST_CASE("pack_judge: wide codes find the footer among very many choices") {
     for (const std::uint32_t role : hit) {
       for (std::byte& byte : stripe.cells[role]) byte = std::byte(stripe.rng.below(256));
     }
-    const PackVerdict verdict = stripe.judge(stripe.all());
-    REQUIRE(verdict.whole);
-    REQUIRE(verdict.bad == hit);
+    const PackResult result = stripe.verify(stripe.all());
+    REQUIRE(result.whole);
+    REQUIRE(result.bad == hit);
     REQUIRE(stripe.is_right());
   }
 }
 
-TEST_CASE("pack_judge: a stripe of anything has no footer, and says so") {
+TEST_CASE("pack_verify: a stripe of anything has no footer, and says so") {
   Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 5);
   for (const MutByteView cell : stripe.cells) {
     for (std::byte& byte : cell) byte = std::byte(stripe.rng.below(256));
   }
-  const PackVerdict verdict = stripe.judge(stripe.all());
-  REQUIRE_FALSE(verdict.whole);
-  REQUIRE_FALSE(verdict.footer.has_value());
-  REQUIRE(verdict.bad.empty());
-  REQUIRE_THAT(verdict.problem, Catch::Contains("gives the footer of this stripe"));
+  const PackResult result = stripe.verify(stripe.all());
+  REQUIRE_FALSE(result.whole);
+  REQUIRE_FALSE(result.footer.has_value());
+  REQUIRE(result.bad.empty());
+  REQUIRE_THAT(result.problem, Catch::Contains("gives the footer of this stripe"));
 }
 
-TEST_CASE("pack_judge: too much damage still names the data cells that the footer disowns") {
+TEST_CASE("pack_verify: too much damage still names the data cells that the footer disowns") {
   Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 6);
   for (const std::uint32_t role : {0, 1, 2}) stripe.cells[role][5] ^= std::byte{8};
-  const PackVerdict verdict = stripe.judge(stripe.all());
-  REQUIRE_FALSE(verdict.whole);
-  REQUIRE(verdict.footer.has_value());
-  REQUIRE(verdict.bad == ec::ShardSet{0, 1, 2});
+  const PackResult result = stripe.verify(stripe.all());
+  REQUIRE_FALSE(result.whole);
+  REQUIRE(result.footer.has_value());
+  REQUIRE(result.bad == ec::ShardSet{0, 1, 2});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,17 +26,17 @@ constexpr std::uint64_t kPackingShare = 2;
 // What sealing the submission sends to devices, without parity of blobs that have no place yet.
 std::uint64_t bytes_to_write(const Submission& submission) {
   std::uint64_t bytes = submission.encoded.size() + kRecordFraming;
-  for (const YoungBlob& blob : submission.young) bytes += blob.stored.size();
+  for (const UnplacedBlob& blob : submission.unplaced) bytes += blob.stored.size();
   for (const StripeWrite& stripe : submission.stripes) bytes += stripe.prepared.cells.size();
   return bytes;
 }
 
 }  // namespace
 
-Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-           LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
-           Counters& counters, kv::LogWriter log, LogDurability log_durability,
-           std::function<void()> repair)
+CommitPipeline::CommitPipeline(io::Executor& executor, const StoreShape& shape, Members& members,
+                               Space& space, LogBlobs& log_blobs, InFlightCells& in_flight_cells,
+                               const StripePlacer& placer, Counters& counters, kv::LogWriter log,
+                               LogDurability log_durability, std::function<void()> repair)
     : executor_(executor),
       shape_(shape),
       members_(members),
@@ -61,19 +61,19 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
 
 // What a record can cost at most: a block of its own, and as much again lost at the end of a lap
 // because blocks do not wrap (C4).
-std::uint64_t Lane::room_for(std::uint64_t bytes) const {
+std::uint64_t CommitPipeline::room_for(std::uint64_t bytes) const {
   return 2 * round_up(kv::kLogHeaderSize + kv::kLogTrailerSize + kRecordFraming + bytes,
                       log_.block_size());
 }
 
 // Packing what rides in the log takes room in the log, too, and comes before the checkpoint that
 // makes room: so much is left alone by everybody else.
-std::uint64_t Lane::kept_for_packing() const {
+std::uint64_t CommitPipeline::kept_for_packing() const {
   return packing_room(log_blobs_.payload_bytes(), log_blobs_.packing_bytes());
 }
 
 // What was kept for packing was there before fences and watermarks took theirs from the reserve.
-bool Lane::has_room(std::uint64_t room, LogRoom from) const {
+bool CommitPipeline::has_room(std::uint64_t room, LogRoom from) const {
   const bool packing = from == LogRoom::kPacking;
   const std::uint64_t kept = packing ? 0 : kept_for_packing();
   const std::uint64_t alone = packing ? log_.reserve() / kReserveParts : log_.reserve();
@@ -82,7 +82,7 @@ bool Lane::has_room(std::uint64_t room, LogRoom from) const {
 
 // For a block that has no room set aside: with it, everything that has still fits, and so many
 // parts of the reserve are left (C4).
-Status Lane::check_reserve(std::uint64_t parts_left) const {
+Status CommitPipeline::check_reserve(std::uint64_t parts_left) const {
   const std::uint64_t taken = log_.used() + reserved_ + kept_for_packing();
   const std::uint64_t left = parts_left * (log_.reserve() / kReserveParts);
   if (taken + log_.block_size() + left <= log_.capacity()) return {};
@@ -94,30 +94,30 @@ Status Lane::check_reserve(std::uint64_t parts_left) const {
 
 // Of the records that pack `payload` bytes, whose places take `places` bytes to say. All but the
 // last are filled to a half at least, with the one or with the other.
-std::uint64_t Lane::packing_room(std::uint64_t payload, std::uint64_t places) const {
+std::uint64_t CommitPipeline::packing_room(std::uint64_t payload, std::uint64_t places) const {
   const std::uint64_t limit = record_limit() / kPackingShare;
   const std::uint64_t records = 2 + 2 * (payload / kPackBytes) + 2 * (places / limit);
   return records * (room_for(0) + 2 * std::uint64_t{log_.block_size()}) + 2 * places;
 }
 
-std::uint64_t Lane::max_record() {
+std::uint64_t CommitPipeline::max_record() {
   const io::Lock lock(mutex_);
   return record_limit();
 }
 
-std::uint64_t Lane::max_packing_record() {
+std::uint64_t CommitPipeline::max_packing_record() {
   const io::Lock lock(mutex_);
   return record_limit() / kPackingShare;
 }
 
-std::uint64_t Lane::record_limit() const {
+std::uint64_t CommitPipeline::record_limit() const {
   const std::uint64_t share = (log_.capacity() - log_.reserve()) / 4;
   const std::uint64_t framing =
       kv::kLogHeaderSize + kv::kLogTrailerSize + kRecordFraming + log_.block_size();
   return std::min<std::uint64_t>(share, kv::kMaxLogBlock / 2) - framing;
 }
 
-Result<bool> Lane::try_reserve(Submission& submission, LogRoom from) {
+Result<bool> CommitPipeline::try_reserve(Submission& submission, LogRoom from) {
   const std::uint64_t limit = max_record();
   const std::uint64_t size = record_bound(submission);
   if (size > limit) {
@@ -135,9 +135,9 @@ Result<bool> Lane::try_reserve(Submission& submission, LogRoom from) {
   return true;
 }
 
-std::uint64_t Lane::record_bound(const Submission& submission) const {
+std::uint64_t CommitPipeline::record_bound(const Submission& submission) const {
   std::uint64_t bytes = submission.encoded.size() + kGroupFraming;
-  for (const YoungBlob& blob : submission.young) {
+  for (const UnplacedBlob& blob : submission.unplaced) {
     bytes += group_part_bound(blob.stored.size(), shape_.record);
   }
   const GroupPart& group = submission.record.group;
@@ -145,20 +145,20 @@ std::uint64_t Lane::record_bound(const Submission& submission) const {
   return bytes;
 }
 
-bool Lane::has_room_for(std::uint64_t bytes) {
+bool CommitPipeline::has_room_for(std::uint64_t bytes) {
   const io::Lock lock(mutex_);
   return has_room(room_for(bytes));
 }
 
-Lsn Lane::next_lsn() {
+Lsn CommitPipeline::next_lsn() {
   const io::Lock lock(mutex_);
   return next_lsn_;
 }
 
-void Lane::enqueue(Submission submission) {
+void CommitPipeline::enqueue(Submission submission) {
   submission.queued = executor_.clock().now();
   // C6: before the next LSN is drawn, and so before anybody can be told of this one.
-  if (!submission.young.empty()) log_blobs_.expect(submission.young);
+  if (!submission.unplaced.empty()) log_blobs_.expect(submission.unplaced);
   for (const StripeWrite& stripe : submission.stripes) {
     in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
   }
@@ -183,7 +183,7 @@ void Lane::enqueue(Submission submission) {
   open_.push_back(std::move(late.front()));  // the cells are known to in_flight_cells_
 }
 
-bool Lane::may_seal() const {
+bool CommitPipeline::may_seal() const {
   if (open_.empty()) return false;
   const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kLargeGroup;
   return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot() &&
@@ -192,14 +192,14 @@ bool Lane::may_seal() const {
 
 // C14. Whoever waits so is woken when the other group is answered: complete() pumps then, and
 // resume() does where the answer had to wait for a change of the membership.
-bool Lane::waits_for_company() const {
+bool CommitPipeline::waits_for_company() const {
   if (expected_ == 0 || open_bytes_ >= kLargeGroup || open_.front().lsn <= urgent_) return false;
   const std::size_t others = callers_under_way();
   return others > 0 && open_.size() < others + expected_;
 }
 
 // Who waits for groups that are not answered.
-std::size_t Lane::callers_under_way() const {
+std::size_t CommitPipeline::callers_under_way() const {
   std::size_t callers = 0;
   for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
     if (!group->answered) callers += group->callers;
@@ -208,12 +208,12 @@ std::size_t Lane::callers_under_way() const {
 }
 
 // What goes into the next group, in the order of LSNs.
-std::vector<Submission> Lane::take_members() {
+std::vector<Submission> CommitPipeline::take_members() {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   for (; count < open_.size(); ++count) {
     bytes += open_[count].encoded.size() + kRecordFraming;
-    for (const YoungBlob& blob : open_[count].young) bytes += blob.stored.size();
+    for (const UnplacedBlob& blob : open_[count].unplaced) bytes += blob.stored.size();
     if (count > 0 && bytes > kMaxGroupBytes) break;
   }
   std::vector<Submission> members;
@@ -229,7 +229,8 @@ std::vector<Submission> Lane::take_members() {
 // How many bytes of payload the log can take besides what is reserved in it. They
 // are set aside, with what packing them takes, until the group has its block: others reserve
 // meanwhile (C4).
-Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members) {
+CommitPipeline::PayloadRoom CommitPipeline::hold_payload_room(
+    const std::vector<Submission>& members) {
   if (!payloads_allowed_) return {};
   const std::uint64_t waiting = log_blobs_.payload_bytes();
   const std::uint64_t share = log_.capacity() / kPayloadShare;
@@ -238,7 +239,7 @@ Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members
   std::uint64_t stored = 0;
   std::uint64_t places = 0;
   for (const Submission& member : members) {
-    for (const YoungBlob& blob : member.young) {
+    for (const UnplacedBlob& blob : member.unplaced) {
       keys += blob.owner.size();
       stored += blob.stored.size();
       places += group_part_bound(blob.stored.size(), shape_.record);
@@ -259,28 +260,29 @@ Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members
   return room;
 }
 
-Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload_room) {
-  std::vector<YoungBlob> young;
+Status CommitPipeline::place_unplaced(std::vector<Submission>& members,
+                                      std::uint64_t payload_room) {
+  std::vector<UnplacedBlob> unplaced;
   std::vector<GivenPack> given;
   for (Submission& member : members) {
     for (GivenPack& pack : member.packs) {
-      for (PackPlan::Slot& slot : pack.plan.slots) slot.item += young.size();
+      for (PackPlan::Slot& slot : pack.plan.slots) slot.item += unplaced.size();
       given.push_back(std::move(pack));
     }
-    for (YoungBlob& blob : member.young) young.push_back(std::move(blob));
-    member.young.clear();
+    for (UnplacedBlob& blob : member.unplaced) unplaced.push_back(std::move(blob));
+    member.unplaced.clear();
     member.packs.clear();
   }
-  if (young.empty()) return {};
-  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room, given));
+  if (unplaced.empty()) return {};
+  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(unplaced), payload_room, given));
   for (const StripeWrite& stripe : placed.stripes) {
     in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
   }
   log_blobs_.set_places(placed.part.placed);
-  for (YoungBlob& blob : placed.in_log) {
+  for (UnplacedBlob& blob : placed.in_log) {
     const std::uint32_t units = blob.units;
     counters_.add(CounterId::kLogFirstBlobs);
-    if (log_blobs_.add_payload(std::move(blob))) space_.give_back(PromisedUnits(units));
+    if (log_blobs_.add_payload(std::move(blob))) space_.release(PromisedUnits(units));
   }
   const auto append = [](auto& to, auto& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -293,9 +295,9 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
   return {};
 }
 
-// In three steps: take the members (under the lock), decide about their young blobs and encode
+// In three steps: take the members (under the lock), decide about their unplaced blobs and encode
 // (without), take a place in the log (under the lock again). One thread at a time (C5).
-CommitGroup* Lane::seal() {
+CommitGroup* CommitPipeline::seal() {
   const io::NoUnwinding none("a group of commits");
   std::vector<Submission> members;
   PayloadRoom room;
@@ -310,7 +312,7 @@ CommitGroup* Lane::seal() {
     // Also when they are put back: then their payloads ride in the next block.
     members.front().reserved += room.held;
   }
-  if (const Status placed = place_young(members, room.payload); !placed.ok()) {
+  if (const Status placed = place_unplaced(members, room.payload); !placed.ok()) {
     // A reservation that did not hold, our own bug, or no memory for what is coded. What is durable
     // stays readable.
     give_up(std::move(members), placed.error());
@@ -349,7 +351,7 @@ CommitGroup* Lane::seal() {
 }
 
 // Members of a group that cannot be sealed: they have LSNs, so everything behind them fails, too.
-void Lane::give_up(std::vector<Submission> members, const Error& why) {
+void CommitPipeline::give_up(std::vector<Submission> members, const Error& why) {
   {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) fail_members(members, *stopped_);
@@ -363,7 +365,7 @@ void Lane::give_up(std::vector<Submission> members, const Error& why) {
   changed_.notify_all();
 }
 
-void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
+void CommitPipeline::fail_members(std::vector<Submission>& members, const Error& why) {
   for (Submission& member : members) {
     member.budget.reset();
     if (!member.done) continue;
@@ -375,13 +377,13 @@ void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
   }
 }
 
-void Lane::raise_visible(Lsn lsn) {
+void CommitPipeline::raise_visible(Lsn lsn) {
   if (lsn > visible_.load(std::memory_order_relaxed)) {
     visible_.store(lsn, std::memory_order_release);
   }
 }
 
-Status Lane::make_visible(Lsn lsn) {
+Status CommitPipeline::make_visible(Lsn lsn) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(lsn < next_lsn_);
   if (lsn <= visible_.load(std::memory_order_relaxed)) return {};
@@ -390,7 +392,7 @@ Status Lane::make_visible(Lsn lsn) {
   return {};
 }
 
-void Lane::want_all() {
+void CommitPipeline::request_durable() {
   {
     const io::Lock lock(mutex_);
     wanted_ = next_lsn_ - 1;
@@ -399,24 +401,24 @@ void Lane::want_all() {
   pump();
 }
 
-void Lane::hurry(Lsn lsn) {
+void CommitPipeline::hurry(Lsn lsn) {
   const io::Lock lock(mutex_);
   wanted_ = std::max(wanted_, lsn);
   urgent_ = std::max(urgent_, lsn);
 }
 
-std::optional<Lane::Lost> Lane::lost_buffered() {
+std::optional<CommitPipeline::Lost> CommitPipeline::lost_buffered() {
   const io::Lock lock(mutex_);
   const Lsn visible = visible_.load(std::memory_order_relaxed);
   if (!stopped_.has_value() || visible <= durable_) return std::nullopt;
   return Lost{durable_ + 1, visible};
 }
 
-void Lane::pump() {
+void CommitPipeline::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
 
-void Lane::pump_beside() {
+void CommitPipeline::pump_beside() {
   const io::NoUnwinding none("a group of commits");
   {
     const io::Lock lock(mutex_);
@@ -432,7 +434,7 @@ void Lane::pump_beside() {
   });
 }
 
-Status Lane::wait_in_log(Lsn lsn) {
+Status CommitPipeline::wait_in_log(Lsn lsn) {
   const io::NoUnwinding none("a group of commits");
   for (;;) {
     {
@@ -450,7 +452,7 @@ Status Lane::wait_in_log(Lsn lsn) {
   }
 }
 
-Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
+Status CommitPipeline::wait_durable(Lsn lsn, LsnWaiters::Until until) {
   for (;;) {
     bool woken = true;
     bool called_back = false;
@@ -471,7 +473,7 @@ Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
     if (called_back) {
       return leave_commit(lsn);
     } else if (!woken) {
-      io::Recall::comes();  // under no lock of the lane's
+      io::Recall::comes();  // under no lock of the pipeline's
     } else if (CommitGroup* group = seal()) {
       run(group, Waiting::kBlocking);
     }
@@ -479,7 +481,7 @@ Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
 }
 
 // C15. It may be this thread that was to seal the next group, or was woken to do that.
-Error Lane::leave_commit(Lsn lsn) {
+Error CommitPipeline::leave_commit(Lsn lsn) {
   pump_beside();
   return {ErrorCode::kUnavailable,
           "the thread was called back while it waited for LSN " + std::to_string(lsn) +
@@ -487,7 +489,7 @@ Error Lane::leave_commit(Lsn lsn) {
           "See what became of it when the devices answer."};
 }
 
-bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
+bool CommitPipeline::wait_durable_for(Lsn lsn, io::Nanos limit) {
   const io::Nanos end = executor_.clock().now() + limit;
   for (;;) {
     {
@@ -506,7 +508,7 @@ bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
   }
 }
 
-void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
+void CommitPipeline::when_durable(Lsn lsn, std::function<void(Status)> done) {
   const io::NoUnwinding none("the answer of a commit");
   std::optional<Status> now;  // nothing: later
   {
@@ -529,15 +531,15 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
 }
 
 // No block is coming that would carry the watermark.
-bool Lane::is_idle() const { return !sealing_ && open_.empty() && in_flight_.empty(); }
+bool CommitPipeline::is_idle() const { return !sealing_ && open_.empty() && in_flight_.empty(); }
 
-Result<CommitGroup*> Lane::admit_watermark() {
+Result<CommitGroup*> CommitPipeline::admit_watermark() {
   HEXAD_TRY(check_reserve(2));
   HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
   return admit(std::move(block), {}, executor_.clock().now());
 }
 
-Status Lane::record_watermark() {
+Status CommitPipeline::record_watermark() {
   CommitGroup* group = nullptr;
   Lsn watermark = 0;
   {
@@ -557,7 +559,7 @@ Status Lane::record_watermark() {
 
 // What is in flight may have been sealed before `lsn` was durable; whatever is sealed from now on
 // was not.
-Status Lane::wait_recorded(Lsn lsn) {
+Status CommitPipeline::wait_recorded(Lsn lsn) {
   for (;;) {
     CommitGroup* group = nullptr;
     {
@@ -579,32 +581,32 @@ Status Lane::wait_recorded(Lsn lsn) {
   }
 }
 
-Lsn Lane::durable() {
+Lsn CommitPipeline::durable() {
   const io::Lock lock(mutex_);
   return durable_;
 }
 
-Lsn Lane::recorded() {
+Lsn CommitPipeline::recorded() {
   const io::Lock lock(mutex_);
   return recorded_;
 }
 
-std::uint64_t Lane::log_used() {
+std::uint64_t CommitPipeline::log_used() {
   const io::Lock lock(mutex_);
   return log_.used();
 }
 
-std::uint64_t Lane::log_capacity() {
+std::uint64_t CommitPipeline::log_capacity() {
   const io::Lock lock(mutex_);
   return log_.capacity();
 }
 
-Epoch Lane::epoch() {
+Epoch CommitPipeline::epoch() {
   const io::Lock lock(mutex_);
   return log_.epoch();
 }
 
-Status Lane::drain() {
+Status CommitPipeline::drain() {
   for (;;) {
     {
       io::Lock lock(mutex_);
@@ -621,34 +623,34 @@ Status Lane::drain() {
   }
 }
 
-void Lane::pause_payloads() {
+void CommitPipeline::pause_payloads() {
   const io::Lock lock(mutex_);
   payloads_allowed_ = false;
 }
 
-void Lane::resume_payloads() {
+void CommitPipeline::resume_payloads() {
   const io::Lock lock(mutex_);
   payloads_allowed_ = true;
 }
 
-kv::LogPoint Lane::point_at(Lsn lsn) {
+kv::LogPoint CommitPipeline::point_at(Lsn lsn) {
   const io::Lock lock(mutex_);
   return log_.point_at(lsn);
 }
 
-void Lane::trim(const kv::LogPoint& point) {
+void CommitPipeline::trim(const kv::LogPoint& point) {
   const io::Lock lock(mutex_);
   log_.trim(point);
   changed_.notify_all();
 }
 
-void Lane::note_recorded(Lsn watermark) {
+void CommitPipeline::note_recorded(Lsn watermark) {
   const io::Lock lock(mutex_);
   recorded_ = std::max(recorded_, std::min(watermark, durable_));
   changed_.notify_all();
 }
 
-void Lane::post(io::Task task) {
+void CommitPipeline::post(io::Task task) {
   const io::NoUnwinding none("the answer of a commit");
   {
     const io::Lock lock(mutex_);
@@ -660,13 +662,13 @@ void Lane::post(io::Task task) {
   });
 }
 
-void Lane::task_over() {
+void CommitPipeline::task_over() {
   const io::Lock lock(mutex_);
   --posted_;
   changed_.notify_all();
 }
 
-void Lane::wait_idle() {
+void CommitPipeline::wait_idle() {
   io::Lock lock(mutex_);
   changed_.wait(lock, [this]() HEXAD_REQUIRES(mutex_) {
     const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
@@ -678,7 +680,7 @@ void Lane::wait_idle() {
   for (const Substitute& substitute : substitutes) substitute.thread->join();
 }
 
-std::optional<Error> Lane::stopped() {
+std::optional<Error> CommitPipeline::stopped() {
   if (!has_stopped_.load(std::memory_order_acquire)) return std::nullopt;
   const io::Lock lock(mutex_);
   return stopped_;

@@ -18,21 +18,22 @@ Error contradiction(const alloc::Extent& extent, const std::string& how) {
 
 }  // namespace
 
-Status Space::check_deaths(const LogRecord& record) {
-  if (record.freed.empty() && record.packed_deaths.empty() && record.young_deaths.empty())
+Status Space::check_releases(const LogRecord& record) {
+  if (record.freed.empty() && record.packed_releases.empty() && record.unplaced_releases.empty())
     return {};
   std::vector<alloc::Extent> freed = record.freed;
-  std::vector<PackedDeath> packed = record.packed_deaths;
-  for (const LogPlace& death : record.young_deaths) {
-    const std::optional<LogBlobs::Found> found = log_blobs_.find(death);
+  std::vector<PackedRelease> packed = record.packed_releases;
+  for (const LogPlace& release : record.unplaced_releases) {
+    const std::optional<LogBlobs::Found> found = log_blobs_.find(release);
     if (!found.has_value()) {
       return Error{ErrorCode::kCorruption,
-                   "blob " + std::to_string(death.index) + " of LSN " + std::to_string(death.lsn) +
+                   "blob " + std::to_string(release.index) + " of LSN " +
+                       std::to_string(release.lsn) +
                        " is given up, and nobody wrote it: the metadata contradicts itself",
                    "Run hexad fsck POOL."};
     }
     if (!found->place.has_value()) continue;  // it has no space yet
-    const YoungPlace& place = *found->place;
+    const UnplacedPlace& place = *found->place;
     if (place.placement == Placement::kPacked) {
       packed.push_back({place.where.zone, place.where.unit, place.stored});
     } else {
@@ -40,7 +41,7 @@ Status Space::check_deaths(const LogRecord& record) {
     }
   }
   std::sort(freed.begin(), freed.end());
-  std::sort(packed.begin(), packed.end(), [](const PackedDeath& a, const PackedDeath& b) {
+  std::sort(packed.begin(), packed.end(), [](const PackedRelease& a, const PackedRelease& b) {
     return std::pair(a.zone, a.unit) < std::pair(b.zone, b.unit);
   });
 

@@ -1,4 +1,4 @@
-#include "core/blob/pack_judge.h"
+#include "core/blob/pack_verify.h"
 
 #include <algorithm>
 #include <set>
@@ -22,25 +22,25 @@ bool has_bytes(ByteView a, ByteView b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-class Judge {
+class Verifier {
  public:
-  Judge(std::span<const MutByteView> cells, ec::ShardSet read, std::span<const MutByteView> right,
-        const PackIdentity& identity, std::span<const PackWitness> witnesses,
-        const StoreShape& shape, const ec::Codec& codec)
+  Verifier(std::span<const MutByteView> cells, ec::ShardSet read,
+           std::span<const MutByteView> right, const PackIdentity& identity,
+           std::span<const ExpectedBlob> expected, const StoreShape& shape, const ec::Codec& codec)
       : cells_(cells),
         right_(right),
         read_(read),
         data_(ec::ShardSet::first(shape.k())),
         last_(shape.k() - 1),
         identity_(identity),
-        witnesses_(witnesses),
+        expected_(expected),
         shape_(shape),
         codec_(codec) {}
 
-  Result<PackVerdict> run() {
+  Result<PackResult> run() {
     if (read_.contains(last_)) {
       HEXAD_TRY_ASSIGN(const bool done, consider_end_of(cells_[last_]));
-      if (done) return std::move(verdict_);
+      if (done) return std::move(result_);
     }
     // From all the others: a cell that is bad elsewhere may still give back the end.
     ec::ShardSet others = read_;
@@ -50,14 +50,14 @@ class Judge {
          !choice.done() && choices < kMaxFooterChoices && tried_.size() < kMaxFooters;
          choice.next(), ++choices) {
       HEXAD_TRY_ASSIGN(const bool done, rebuild_end(choice.get()));
-      if (done) return std::move(verdict_);
+      if (done) return std::move(result_);
     }
-    if (!verdict_.footer.has_value()) {
-      verdict_.problem = "none of the " + std::to_string(read_.size()) +
-                         " cells that can be read, nor any choice of " +
-                         std::to_string(shape_.k()) + ", gives the footer of this stripe" + other_;
+    if (!result_.footer.has_value()) {
+      result_.problem = "none of the " + std::to_string(read_.size()) +
+                        " cells that can be read, nor any choice of " + std::to_string(shape_.k()) +
+                        ", gives the footer of this stripe" + other_;
     }
-    return std::move(verdict_);
+    return std::move(result_);
   }
 
  private:
@@ -114,16 +114,16 @@ class Judge {
       if (matches(role, cells_[role], footer, end)) good.add(role);
     }
     HEXAD_TRY_ASSIGN(const bool rebuilt, rebuild_data(good, footer, end));
-    if (!rebuilt || !agree_witnesses(good)) {
+    if (!rebuilt || !agrees_with_expected(good)) {
       keep_if_better(std::move(footer), good, rebuilt);
       return false;
     }
     for (const std::uint32_t role : good) copy_bytes(right_[role], cells_[role]);
     const std::vector<ByteView> data(right_.begin(), right_.begin() + shape_.k());
     HEXAD_TRY(codec_.encode(data, right_.subspan(shape_.k())));
-    verdict_ = {true, std::move(footer), (read_ & data_) - good, ""};
+    result_ = {true, std::move(footer), (read_ & data_) - good, ""};
     for (const std::uint32_t role : read_ - data_) {
-      if (!has_bytes(cells_[role], right_[role])) verdict_.bad.add(role);
+      if (!has_bytes(cells_[role], right_[role])) result_.bad.add(role);
     }
     return true;
   }
@@ -154,19 +154,19 @@ class Judge {
   }
 
   // J2, when all data is known.
-  bool agree_witnesses(ec::ShardSet good) const {
-    return std::all_of(witnesses_.begin(), witnesses_.end(), [&](const PackWitness& one) {
+  bool agrees_with_expected(ec::ShardSet good) const {
+    return std::all_of(expected_.begin(), expected_.end(), [&](const ExpectedBlob& one) {
       const ByteView cell = (good.contains(one.cell) ? cells_ : right_)[one.cell];
       return checksum(shape_.record.checksum, cell.subspan(one.cell_offset, one.stored)) == one.sum;
     });
   }
 
   void keep_if_better(PackFooter footer, ec::ShardSet good, bool rebuilt) {
-    if (verdict_.footer.has_value() && good.size() <= agreeing_) return;
+    if (result_.footer.has_value() && good.size() <= agreeing_) return;
     agreeing_ = good.size();
-    verdict_.footer = std::move(footer);
-    verdict_.bad = (read_ & data_) - good;
-    verdict_.problem =
+    result_.footer = std::move(footer);
+    result_.bad = (read_ & data_) - good;
+    result_.problem =
         rebuilt
             ? "its cells fit its footer, but not the blobs that are said to lie in it"
             : std::to_string(good.size()) + " of " + std::to_string(shape_.k()) +
@@ -182,26 +182,26 @@ class Judge {
   ec::ShardSet data_;
   std::uint32_t last_;
   const PackIdentity& identity_;
-  std::span<const PackWitness> witnesses_;
+  std::span<const ExpectedBlob> expected_;
   const StoreShape& shape_;
   const ec::Codec& codec_;
   std::set<std::string> tried_;  // footers, encoded
-  std::uint32_t agreeing_ = 0;   // data cells, with verdict_.footer
+  std::uint32_t agreeing_ = 0;   // data cells, with result_.footer
   std::string other_;            // of footers that are not this stripe's, for people
-  PackVerdict verdict_;
+  PackResult result_;
 };
 
 }  // namespace
 
-PackWitness witness_of(const Blob& blob) {
+ExpectedBlob expected_blob_of(const Blob& blob) {
   return {blob.cell, blob.cell_offset, blob.stored, blob.cell_sums[0]};
 }
 
-Result<PackVerdict> judge_pack(std::span<const MutByteView> cells, ec::ShardSet read,
+Result<PackResult> verify_pack(std::span<const MutByteView> cells, ec::ShardSet read,
                                std::span<const MutByteView> right, const PackIdentity& identity,
-                               std::span<const PackWitness> witnesses, const StoreShape& shape,
+                               std::span<const ExpectedBlob> expected, const StoreShape& shape,
                                const ec::Codec& codec) {
-  return Judge(cells, read, right, identity, witnesses, shape, codec).run();
+  return Verifier(cells, read, right, identity, expected, shape, codec).run();
 }
 
 }  // namespace hexad::core

@@ -1,4 +1,4 @@
-// The commit lane: transactions that have their LSN become groups, a group becomes one round of
+// The commit pipeline: transactions that have their LSN become groups, a group becomes one round of
 // I/O (data cells and log blocks together), and groups are acknowledged in order.
 //
 //   enqueue()      open group      seal: one log block     in flight            durable, in order
@@ -15,9 +15,9 @@
 // group is in flight: durable_, the watermark and the space do not move. For readers it is as if
 // the commits were buffered. Without a fast device all copies count.
 //
-// What failed pauses the lane: nothing is sealed or acknowledged until the owner has changed the
-// membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its flush
-// domain, for as long as the store is open (R11).
+// What failed pauses the pipeline: nothing is sealed or acknowledged until the owner has changed
+// the membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its
+// flush domain, for as long as the store is open (R11).
 //
 // Invariants
 //   C1  in_flight_ is in LSN order without gaps; durable_ is the last LSN before it
@@ -47,13 +47,14 @@
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
-// timer says so (want_all). When the lane stops with visible_ above durable_, what is between may
-// be lost: it stays readable until the store is closed, and lost_buffered() says so (R15).
+// timer says so (request_durable). When the pipeline stops with visible_ above durable_, what is
+// between may be lost: it stays readable until the store is closed, and lost_buffered() says so
+// (R15).
 //
 // What is between two holds of the lock, a group that is being sealed or written say, is no more
 // for an exception to leave than what the lock guards (io/no_unwinding.h).
 //
-// Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
+// Lock order: sequencer -> pipeline -> space. The pipeline's lock is never held across I/O.
 #pragma once
 
 #include <atomic>
@@ -100,9 +101,9 @@ struct Submission {
   std::string encoded;  // the record without the group's part
   std::string sealed;   // all of it
   std::vector<StripeWrite> stripes;
-  std::vector<YoungBlob> young;  // the group decides about their places
-  std::vector<GivenPack> packs;  // but for those of `young` that these have places for
-  std::uint64_t reserved = 0;    // bytes of the ring set aside
+  std::vector<UnplacedBlob> unplaced;  // the group decides about their places
+  std::vector<GivenPack> packs;        // but for those of `unplaced` that these have places for
+  std::uint64_t reserved = 0;          // bytes of the ring set aside
   Durability durability = Durability::kDurable;
   // On the way here; negative: a transaction of the engine's own, not timed.
   io::Nanos began = -1;     // commit() or submit() was called
@@ -142,19 +143,19 @@ struct CommitGroup {
 
 enum class Waiting : std::uint8_t { kBlocking, kCallback };
 
-class Lane {
+class CommitPipeline {
  public:
-  // All outlive the lane. `repair` is called, and returns at once, when a request has failed, once
-  // per pause; it calls resume() or stop() in the end.
-  Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-       LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
-       Counters& counters, kv::LogWriter log, LogDurability log_durability,
-       std::function<void()> repair);
+  // All outlive the pipeline. `repair` is called, and returns at once, when a request has failed,
+  // once per pause; it calls resume() or stop() in the end.
+  CommitPipeline(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
+                 LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
+                 Counters& counters, kv::LogWriter log, LogDurability log_durability,
+                 std::function<void()> repair);
 
   // --- the path of a transaction ---
 
   // Sets room in the log aside for the submission's record; false when there is none at present.
-  // Under the sequencer's lock. Errors: kTooBig (never fits), the reason the lane has stopped.
+  // Under the sequencer's lock. Errors: kTooBig (never fits), the reason the pipeline has stopped.
   Result<bool> try_reserve(Submission& submission, LogRoom from = LogRoom::kCommon);
   // The most bytes that the submission's record can have when its group is sealed, payloads apart.
   std::uint64_t record_bound(const Submission& submission) const;
@@ -163,40 +164,41 @@ class Lane {
   // The LSN that the next submission has to carry. Under the sequencer's lock.
   Lsn next_lsn();
   // Takes a transaction whose room is reserved; in LSN order, under the sequencer's lock. When the
-  // lane stops, it fails like all that is pending. A buffered one is visible from here on.
+  // pipeline stops, it fails like all that is pending. A buffered one is visible from here on.
   void enqueue(Submission submission);
-  // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
+  // Seals what is open if somebody wants it durable, or it is large, and the pipeline has room for
   // another group (C14).
   void pump();
   // Returns when the record of `lsn` has its place in the log: the record of whatever is placed
   // from then on stands behind it, and is durable only if it is (A10). Seals what may be sealed
   // meanwhile; waits for devices only where as many groups are in flight as may be, and for changes
-  // of membership. Errors: the reason the lane has stopped; then nothing is placed any more.
+  // of membership. Errors: the reason the pipeline has stopped; then nothing is placed any more.
   Status wait_in_log(Lsn lsn);
   // The same as pump() on a pool thread, for whoever has something better to do meanwhile: to
   // prepare the next commit. Coding a group of many small objects takes about as long as preparing
   // it.
   void pump_beside();
   // Somebody wants everything durable that has an LSN.
-  void want_all();
+  void request_durable();
   // Whoever waits for `lsn` next waits for what others do: no company comes of it (C14).
   void hurry(Lsn lsn);
   // Everything up to `lsn` may be read from now on, as after a buffered commit with that LSN.
-  // Errors: the reason the lane has stopped, when it is not visible.
+  // Errors: the reason the pipeline has stopped, when it is not visible.
   Status make_visible(Lsn lsn);
-  // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
-  // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast;
-  // its group may wait for company (C14). kUnavailable where the thread is called back (C15).
+  // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the pipeline
+  // stopped. kAnswered: as durable as a commit that is answered, which is less with
+  // LogDurability::kFast; its group may wait for company (C14). kUnavailable where the thread is
+  // called back (C15).
   Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
-  // Until `lsn` is durable or the lane has stopped (true), or for `limit`. Waits for no device
+  // Until `lsn` is durable or the pipeline has stopped (true), or for `limit`. Waits for no device
   // itself.
   bool wait_durable_for(Lsn lsn, io::Nanos limit);
   // Runs `done` when `lsn` is answered, sealing up to there what can be sealed, or with the reason
-  // the lane has stopped (R14).
+  // the pipeline has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
-  // it is recorded already, when a block is coming that will record it, and while the lane is
-  // paused. Errors: kNoSpace (C4; a checkpoint records it as well), the reason the lane has
+  // it is recorded already, when a block is coming that will record it, and while the pipeline is
+  // paused. Errors: kNoSpace (C4; a checkpoint records it as well), the reason the pipeline has
   // stopped.
   Status record_watermark();
   // Returns when a durable block, or a root, carries a watermark of at least `lsn`. Seals what is
@@ -208,7 +210,7 @@ class Lane {
   Lsn durable();
   // The state that readers see. Any thread, no lock.
   Lsn visible() const { return visible_.load(std::memory_order_acquire); }
-  // The lane has stopped and some visible commits are not durable: the first and the last.
+  // The pipeline has stopped and some visible commits are not durable: the first and the last.
   struct Lost {
     Lsn first = 0;
     Lsn last = 0;
@@ -225,20 +227,20 @@ class Lane {
 
   // --- for checkpoints, under the sequencer's lock ---
 
-  // From the next group on no young blobs ride in the log, until they may again. A checkpoint gives
-  // every blob that does a place first, and wants no more of them meanwhile.
+  // From the next group on no unplaced blobs ride in the log, until they may again. A checkpoint
+  // gives every blob that does a place first, and wants no more of them meanwhile.
   void pause_payloads();
   void resume_payloads();
-  // Everything assigned is durable when this returns. Errors: the reason the lane has stopped.
+  // Everything assigned is durable when this returns. Errors: the reason the pipeline has stopped.
   Status drain();
   kv::LogPoint point_at(Lsn lsn);
   void trim(const kv::LogPoint& point);
   // A root that carries `watermark` is durable: as good as a block that does.
   void note_recorded(Lsn watermark);
-  // Called with the lane's lock free after durable_ has moved.
+  // Called with the pipeline's lock free after durable_ has moved.
   void set_progress_handler(std::function<void()> handler) { progress_ = std::move(handler); }
 
-  // --- for changes of membership: the lane is paused, nothing is sealed ---
+  // --- for changes of membership: the pipeline is paused, nothing is sealed ---
 
   // As after a failed request, but without calling repair(). Pauses add up; each ends with one
   // resume().
@@ -267,18 +269,19 @@ class Lane {
   // No lock while it has not.
   std::optional<Error> stopped();
 
-  // Runs `task` on a pool thread; the lane does not end before it has run.
+  // Runs `task` on a pool thread; the pipeline does not end before it has run.
   void post(io::Task task);
-  // Waits until nothing is in flight and every posted task has run. Before the lane is destroyed.
+  // Waits until nothing is in flight and every posted task has run. Before the pipeline is
+  // destroyed.
   void wait_idle();
 
  private:
   Error leave_commit(Lsn lsn);
-  // Seals the next group, when the lane is as may_seal() says; null when it is not, any more.
+  // Seals the next group, when the pipeline is as may_seal() says; null when it is not, any more.
   CommitGroup* seal();
   std::vector<Submission> take_members() HEXAD_REQUIRES(mutex_);
-  // The places of the members' young blobs, into the record of the first. Without the lock.
-  Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
+  // The places of the members' unplaced blobs, into the record of the first. Without the lock.
+  Status place_unplaced(std::vector<Submission>& members, std::uint64_t payload_room);
   void give_up(std::vector<Submission> members, const Error& why);
   void fail_members(std::vector<Submission>& members, const Error& why) HEXAD_REQUIRES(mutex_);
   // What a group's payloads may take of the log, and what is set aside for that; bytes.

@@ -1,4 +1,4 @@
-#include "alloc/run_set.h"
+#include "alloc/unit_set.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ std::uint64_t end_of(const std::pair<const std::uint32_t, std::uint32_t>& run) {
 }
 }  // namespace
 
-void RunSet::insert(UnitRun run) {
+void UnitSet::insert(UnitRun run) {
   if (run.units == 0) return;
   std::uint64_t first = run.unit;
   std::uint64_t end = run.end();
@@ -26,7 +26,7 @@ void RunSet::insert(UnitRun run) {
   units_ += end - first;
 }
 
-void RunSet::erase(UnitRun run) {
+void UnitSet::erase(UnitRun run) {
   if (run.units == 0) return;
   auto at = runs_.upper_bound(run.unit);
   if (at != runs_.begin()) --at;
@@ -51,7 +51,7 @@ void RunSet::erase(UnitRun run) {
   }
 }
 
-std::vector<UnitRun> RunSet::overlap(UnitRun run) const {
+std::vector<UnitRun> UnitSet::overlap(UnitRun run) const {
   std::vector<UnitRun> parts;
   auto at = runs_.upper_bound(run.unit);
   if (at != runs_.begin()) --at;
@@ -63,9 +63,9 @@ std::vector<UnitRun> RunSet::overlap(UnitRun run) const {
   return parts;
 }
 
-bool RunSet::intersects(UnitRun run) const { return !overlap(run).empty(); }
+bool UnitSet::intersects(UnitRun run) const { return !overlap(run).empty(); }
 
-std::vector<UnitRun> RunSet::runs() const {
+std::vector<UnitRun> UnitSet::runs() const {
   std::vector<UnitRun> all;
   for (const auto& [unit, units] : runs_) all.push_back({unit, units});
   return all;

@@ -1,47 +1,47 @@
-// Pauses of the lane while the membership changes, and its end.
+// Pauses of the pipeline while the membership changes, and its end.
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/commit/lane.h"
-#include "tests/core/commit/lane_world.h"
+#include "core/commit/commit_pipeline.h"
+#include "tests/core/commit/commit_pipeline_world.h"
 
 namespace hexad::testing {
 namespace {
 
-using core::Lane;
+using core::CommitPipeline;
 using io::FaultKind;
 using io::IoOp;
 using io::SimOp;
 
 // --- pauses, and changes of membership ---
 
-TEST_CASE("lane: nothing is sealed before every pause is over") {
-  LaneWorld world;
-  Lane& lane = world.lane();
-  lane.pause();
-  lane.pause();
+TEST_CASE("commit_pipeline: nothing is sealed before every pause is over") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
+  pipeline.pause();
+  pipeline.pause();
   world.submit_and_pump({.stripe = 64 << 10});
   world.settle();
-  lane.resume();
+  pipeline.resume();
   world.settle();
   REQUIRE(world.groups() == 0);
-  lane.resume();
+  pipeline.resume();
   world.settle();
   REQUIRE(world.answered() == up_to(1));
   require_good(world);
 }
 
-TEST_CASE("lane: what completes during a pause is answered after it") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE("commit_pipeline: what completes during a pause is answered after it") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.hold([&](const SimOp& op) { return world.is_log(op); });
   world.submit_and_pump();
-  lane.pause();
+  pipeline.pause();
   auto quiet = world.start([&] {
-    lane.wait_quiet();
+    pipeline.wait_quiet();
     return true;
   });
   world.settle();
@@ -50,38 +50,38 @@ TEST_CASE("lane: what completes during a pause is answered after it") {
   world.settle();
   REQUIRE(quiet->has_value());
   REQUIRE(world.answers.empty());
-  REQUIRE(lane.durable() == 0);
-  REQUIRE(lane.failed_devices().empty());
+  REQUIRE(pipeline.durable() == 0);
+  REQUIRE(pipeline.failed_devices().empty());
   REQUIRE(world.repairs == 0);
-  lane.resume();
+  pipeline.resume();
   world.settle();
   REQUIRE(world.answered() == up_to(1));
-  REQUIRE(lane.durable() == 1);
+  REQUIRE(pipeline.durable() == 1);
 }
 
-TEST_CASE("lane: members that a pause meets between taking and sealing are put back") {
+TEST_CASE("commit_pipeline: members that a pause meets between taking and sealing are put back") {
   int interrupted = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    LaneWorld world({.seed = seed});
-    Lane& lane = world.lane();
-    lane.pause_payloads();
-    REQUIRE(world.submit({.young = 60'000}));
+    PipelineWorld world({.seed = seed});
+    CommitPipeline& pipeline = world.pipeline();
+    pipeline.pause_payloads();
+    REQUIRE(world.submit({.unplaced = 60'000}));
     REQUIRE(world.submit({.stripe = 20'000}));
-    world.at_once({[&] { lane.pump(); }, [&] { lane.pause(); }});
+    world.at_once({[&] { pipeline.pump(); }, [&] { pipeline.pause(); }});
     if (world.groups() == 0) {
       REQUIRE(world.answers.empty());
       REQUIRE(world.log_writes + world.cell_writes == 0);
       // Its place is decided, once for all.
       interrupted += world.log_blobs.find({1, 0})->place.has_value() ? 1 : 0;
     }
-    REQUIRE(world.submit({.young = 5000}));
-    lane.resume();
+    REQUIRE(world.submit({.unplaced = 5000}));
+    pipeline.resume();
     world.settle();
-    REQUIRE(lane.durable() == 3);
+    REQUIRE(pipeline.durable() == 3);
     REQUIRE(world.answers.size() == 3);
     require_good(world);
-    REQUIRE(world.logged() == LaneWorld::keys_up_to(3));
+    REQUIRE(world.logged() == PipelineWorld::keys_up_to(3));
     REQUIRE(world.cells.size() == 0);
     REQUIRE(world.space->reserved() == 0);
     REQUIRE(world.space->check_invariants().ok());
@@ -89,9 +89,9 @@ TEST_CASE("lane: members that a pause meets between taking and sealing are put b
   REQUIRE(interrupted > 0);
 }
 
-TEST_CASE("lane: a failed request pauses until the membership has changed") {
-  LaneWorld world;
-  Lane& lane = world.lane();
+TEST_CASE("commit_pipeline: a failed request pauses until the membership has changed") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
   world.strike([&](const SimOp& op) -> std::optional<FaultKind> {
     if (world.is_cell(op) && op.disk == "dev3") return FaultKind::kWriteErrorBefore;
     return std::nullopt;
@@ -101,31 +101,31 @@ TEST_CASE("lane: a failed request pauses until the membership has changed") {
   world.settle();
   REQUIRE(world.repairs == 1);  // once, though two groups failed
   REQUIRE(world.answers.empty());
-  REQUIRE(lane.failed_devices() == std::set<DeviceId>{3});
+  REQUIRE(pipeline.failed_devices() == std::set<DeviceId>{3});
   world.submit_and_pump({.stripe = 64 << 10});
   world.settle();
   REQUIRE(world.groups() == 2);
 
-  world.members->lose(3, "told to");
+  world.members->mark_failed(3, "told to");
   // Of another size than the others.
   std::vector<kv::LogArea> short_areas = world.areas({0});
   short_areas[0].size /= 2;
-  REQUIRE(lane.begin_epoch(short_areas, 2).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(lane.epoch() == 1);
+  REQUIRE(pipeline.begin_epoch(short_areas, 2).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(pipeline.epoch() == 1);
   world.begin_epoch(2);
   REQUIRE(world.answers.empty());
-  lane.repaired();
+  pipeline.repaired();
   world.settle();
   REQUIRE(world.answers.size() == 3);
   require_good(world);
-  REQUIRE(lane.epoch() == 2);
-  REQUIRE(lane.durable() == 3);
+  REQUIRE(pipeline.epoch() == 2);
+  REQUIRE(pipeline.durable() == 3);
   REQUIRE(world.repairs == 1);
   // Four units of each of the three stripes.
   REQUIRE(world.space->counters().missing == 12);
   const kv::LogScan scan = world.scan();
   REQUIRE(scan.damage.empty());
-  REQUIRE(world.logged() == LaneWorld::keys_up_to(3));
+  REQUIRE(world.logged() == PipelineWorld::keys_up_to(3));
   REQUIRE(scan.max_epoch == 2);
 
   // The next failure is told again.
@@ -136,11 +136,11 @@ TEST_CASE("lane: a failed request pauses until the membership has changed") {
   world.submit_and_pump();
   world.settle();
   REQUIRE(world.repairs == 2);
-  REQUIRE(lane.failed_devices() == std::set<DeviceId>{1});
+  REQUIRE(pipeline.failed_devices() == std::set<DeviceId>{1});
 }
 
-TEST_CASE("lane: a failed flush fails every device of its domain") {
-  LaneWorld world({.volatile_cache = true});
+TEST_CASE("commit_pipeline: a failed flush fails every device of its domain") {
+  PipelineWorld world({.volatile_cache = true});
   bool struck = false;
   world.strike([&](const SimOp& op) -> std::optional<FaultKind> {
     if (op.op == IoOp::kFlush && !std::exchange(struck, true)) return FaultKind::kFlushError;
@@ -151,8 +151,8 @@ TEST_CASE("lane: a failed flush fails every device of its domain") {
   REQUIRE(struck);
   REQUIRE(world.repairs == 1);
   REQUIRE(world.answers.empty());
-  REQUIRE(world.lane().failed_devices() == std::set<DeviceId>{0, 1, 2, 3, 4, 5, 6});
-  world.lane().stop(Error{ErrorCode::kUnknown, "too few devices are left", ""});
+  REQUIRE(world.pipeline().failed_devices() == std::set<DeviceId>{0, 1, 2, 3, 4, 5, 6});
+  world.pipeline().stop(Error{ErrorCode::kUnknown, "too few devices are left", ""});
   world.settle();
   REQUIRE(world.answered() == up_to(1));
   require_failed(world, ErrorCode::kUnknown);
@@ -160,10 +160,10 @@ TEST_CASE("lane: a failed flush fails every device of its domain") {
 
 // --- the end ---
 
-TEST_CASE("lane: stop fails all that is not durable, once, and what is visible stays") {
-  LaneWorld world;
-  Lane& lane = world.lane();
-  REQUIRE_FALSE(lane.stopped().has_value());
+TEST_CASE("commit_pipeline: stop fails all that is not durable, once, and what is visible stays") {
+  PipelineWorld world;
+  CommitPipeline& pipeline = world.pipeline();
+  REQUIRE_FALSE(pipeline.stopped().has_value());
   std::vector<ErrorCode> called;
   const auto call = [&](const Status& status) { called.push_back(status.error().code); };
   world.submit_and_pump();
@@ -174,18 +174,18 @@ TEST_CASE("lane: stop fails all that is not durable, once, and what is visible s
   world.submit_and_pump({.stripe = 20'000});                                       // 2
   REQUIRE(world.submit({.stripe = 20'000, .durability = Durability::kBuffered}));  // 3
   core::Submission late = world.make({.stripe = 20'000});                          // 4
-  REQUIRE(lane.try_reserve(late).value());
-  lane.when_durable(3, call);
+  REQUIRE(pipeline.try_reserve(late).value());
+  pipeline.when_durable(3, call);
   world.settle();
-  auto waits = world.start([&] { return lane.wait_durable(3); });
-  auto drains = world.start([&] { return lane.drain(); });
+  auto waits = world.start([&] { return pipeline.wait_durable(3); });
+  auto drains = world.start([&] { return pipeline.drain(); });
   world.settle();
-  REQUIRE_FALSE(lane.lost_buffered().has_value());
-  lane.stop(kGone);
-  lane.stop(Error{ErrorCode::kUnknown, "later", ""});  // the first reason stays
-  REQUIRE(world.answers.empty());                      // not on the caller's stack
+  REQUIRE_FALSE(pipeline.lost_buffered().has_value());
+  pipeline.stop(kGone);
+  pipeline.stop(Error{ErrorCode::kUnknown, "later", ""});  // the first reason stays
+  REQUIRE(world.answers.empty());                          // not on the caller's stack
   REQUIRE(called.empty());
-  lane.enqueue(std::move(late));
+  pipeline.enqueue(std::move(late));
   world.settle();
   REQUIRE(world.answers.size() == 3);
   require_failed(world, ErrorCode::kIo);
@@ -193,85 +193,89 @@ TEST_CASE("lane: stop fails all that is not durable, once, and what is visible s
   REQUIRE(drains->value().error().code == ErrorCode::kIo);
   REQUIRE(called == std::vector<ErrorCode>{ErrorCode::kIo});
 
-  REQUIRE(lane.stopped()->code == ErrorCode::kIo);
-  REQUIRE(lane.visible() == 3);
-  REQUIRE(lane.lost_buffered().has_value());
-  REQUIRE(lane.lost_buffered()->first == 2);
-  REQUIRE(lane.lost_buffered()->last == 3);
+  REQUIRE(pipeline.stopped()->code == ErrorCode::kIo);
+  REQUIRE(pipeline.visible() == 3);
+  REQUIRE(pipeline.lost_buffered().has_value());
+  REQUIRE(pipeline.lost_buffered()->first == 2);
+  REQUIRE(pipeline.lost_buffered()->last == 3);
   REQUIRE(world.cells.size() == 3);  // the cells stay where they can be read
   // And everybody who comes now is told.
   core::Submission more = world.make({});
-  REQUIRE(lane.try_reserve(more).error().code == ErrorCode::kIo);
-  lane.when_durable(4, call);
-  lane.when_durable(1, [](const Status& status) { HEXAD_ASSERT(status.ok()); });
-  auto watermark = world.start([&] { return lane.record_watermark(); });
+  REQUIRE(pipeline.try_reserve(more).error().code == ErrorCode::kIo);
+  pipeline.when_durable(4, call);
+  pipeline.when_durable(1, [](const Status& status) { HEXAD_ASSERT(status.ok()); });
+  auto watermark = world.start([&] { return pipeline.record_watermark(); });
   world.release();
   world.settle();
   REQUIRE(called.size() == 2);
   REQUIRE(watermark->value().error().code == ErrorCode::kIo);
-  REQUIRE(lane.durable() == 1);  // though its requests have completed by now
+  REQUIRE(pipeline.durable() == 1);  // though its requests have completed by now
   REQUIRE(world.answers.size() == 3);
 }
 
-TEST_CASE("lane: a stop between taking and sealing fails the members once and keeps their cells") {
+TEST_CASE(
+    "commit_pipeline: a stop between taking and sealing fails the members once and keeps their "
+    "cells") {
   int interrupted = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    LaneWorld world({.seed = seed});
-    Lane& lane = world.lane();
-    lane.pause_payloads();
+    PipelineWorld world({.seed = seed});
+    CommitPipeline& pipeline = world.pipeline();
+    pipeline.pause_payloads();
     world.hold([&](const SimOp& op) { return world.is_log(op); });
-    REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
+    REQUIRE(world.submit({.unplaced = 60'000, .durability = Durability::kBuffered}));
     REQUIRE(world.submit({.stripe = 20'000}));
-    world.at_once({[&] { lane.pump(); }, [&] { lane.stop(kGone); }});
+    world.at_once({[&] { pipeline.pump(); }, [&] { pipeline.stop(kGone); }});
     const bool placed = world.log_blobs.find({1, 0})->place.has_value();
     interrupted += placed && world.groups() == 0 ? 1 : 0;
     REQUIRE(world.answers.size() == 2);
     require_failed(world, ErrorCode::kIo);
     // What is visible can be read: from where its group has placed it, or as it came.
-    REQUIRE(lane.visible() == 1);
+    REQUIRE(pipeline.visible() == 1);
     REQUIRE(world.cells.size() == (placed ? 2 : 1));
   }
   REQUIRE(interrupted > 0);
 }
 
 // Somebody takes units that others have reserved.
-void take_all_units(LaneWorld& world) {
+void take_all_units(PipelineWorld& world) {
   const core::PromisedUnits others(static_cast<std::uint32_t>(world.space->reserved()));
-  world.space->give_back(others);
+  world.space->release(others);
   while (world.space->allocate(1).ok()) continue;
   world.space->reserve(others);
 }
 
-TEST_CASE("lane: a group that finds no place stops the lane, and what is visible stays readable") {
+TEST_CASE(
+    "commit_pipeline: a group that finds no place stops the pipeline, and what is visible stays "
+    "readable") {
   for (const Durability durability : {Durability::kBuffered, Durability::kDurable}) {
     const bool buffered = durability == Durability::kBuffered;
     CAPTURE(buffered);
-    LaneWorld world;
-    Lane& lane = world.lane();
-    lane.pause_payloads();
+    PipelineWorld world;
+    CommitPipeline& pipeline = world.pipeline();
+    pipeline.pause_payloads();
     world.submit_and_pump();
     world.settle();
     world.answers.clear();
 
     world.hold([&](const SimOp& op) { return world.is_log(op); });
     world.submit_and_pump({.stripe = 20'000});                                       // 2
-    REQUIRE(world.submit({.young = 60'000, .durability = durability}));              // 3
+    REQUIRE(world.submit({.unplaced = 60'000, .durability = durability}));           // 3
     REQUIRE(world.submit({.stripe = 20'000, .durability = Durability::kBuffered}));  // 4
     core::Submission late = world.make({});                                          // 5
-    REQUIRE(lane.try_reserve(late).value());
+    REQUIRE(pipeline.try_reserve(late).value());
     const std::string bytes(as_text(world.log_blobs.find({3, 0})->stored.bytes()));
-    lane.pause();
+    pipeline.pause();
     std::vector<ErrorCode> called;
-    lane.when_durable(4, [&](const Status& status) { called.push_back(status.error().code); });
-    auto waits = world.start([&] { return lane.wait_durable(3); });
-    auto drains = world.start([&] { return lane.drain(); });
+    pipeline.when_durable(4, [&](const Status& status) { called.push_back(status.error().code); });
+    auto waits = world.start([&] { return pipeline.wait_durable(3); });
+    auto drains = world.start([&] { return pipeline.drain(); });
     world.settle();
     REQUIRE_FALSE(waits->has_value());
     take_all_units(world);
-    lane.resume();  // seals
-    lane.enqueue(std::move(late));
-    lane.pump();
+    pipeline.resume();  // seals
+    pipeline.enqueue(std::move(late));
+    pipeline.pump();
     world.settle();
     // And with its members all that is in flight, and all behind.
     std::vector<Lsn> lsns = world.answered();
@@ -281,22 +285,22 @@ TEST_CASE("lane: a group that finds no place stops the lane, and what is visible
     REQUIRE(called == std::vector<ErrorCode>{ErrorCode::kUnknown});
     REQUIRE(waits->value().error().code == ErrorCode::kUnknown);
     REQUIRE(drains->value().error().code == ErrorCode::kUnknown);
-    REQUIRE_THAT(lane.stopped()->message, Catch::Contains("could not be sealed"));
+    REQUIRE_THAT(pipeline.stopped()->message, Catch::Contains("could not be sealed"));
 
     // Nothing more is taken, and nothing of the group is on its way.
     core::Submission more = world.make({});
-    REQUIRE(lane.try_reserve(more).error().code == ErrorCode::kUnknown);
+    REQUIRE(pipeline.try_reserve(more).error().code == ErrorCode::kUnknown);
     world.release();
     world.settle();
     REQUIRE(world.answers.size() == 4);
     REQUIRE(world.groups() == 2);
     REQUIRE(world.log_writes == 2 * 3);
-    REQUIRE(lane.durable() == 1);
+    REQUIRE(pipeline.durable() == 1);
     REQUIRE(world.repairs == 0);
 
-    REQUIRE(lane.visible() == 4);
-    REQUIRE(lane.lost_buffered()->first == 2);
-    REQUIRE(lane.lost_buffered()->last == 4);
+    REQUIRE(pipeline.visible() == 4);
+    REQUIRE(pipeline.lost_buffered()->first == 2);
+    REQUIRE(pipeline.lost_buffered()->last == 4);
     const auto found = world.log_blobs.find({3, 0});
     REQUIRE(found.has_value());
     REQUIRE_FALSE(found->place.has_value());
@@ -305,32 +309,34 @@ TEST_CASE("lane: a group that finds no place stops the lane, and what is visible
   }
 }
 
-TEST_CASE("lane: members that find no place are failed once, also when the lane stops or pauses") {
+TEST_CASE(
+    "commit_pipeline: members that find no place are failed once, also when the pipeline stops or "
+    "pauses") {
   std::set<ErrorCode> codes;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     for (const bool stops : {false, true}) {
       CAPTURE(seed, stops);
-      LaneWorld world({.seed = seed});
-      Lane& lane = world.lane();
-      lane.pause_payloads();
-      REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
+      PipelineWorld world({.seed = seed});
+      CommitPipeline& pipeline = world.pipeline();
+      pipeline.pause_payloads();
+      REQUIRE(world.submit({.unplaced = 60'000, .durability = Durability::kBuffered}));
       REQUIRE(world.submit({.stripe = 20'000}));
       take_all_units(world);
       if (stops) {
-        world.at_once({[&] { lane.pump(); }, [&] { lane.stop(kGone); }});
+        world.at_once({[&] { pipeline.pump(); }, [&] { pipeline.stop(kGone); }});
       } else {
-        world.at_once({[&] { lane.pump(); }, [&] { lane.pause(); }});
-        lane.resume();
+        world.at_once({[&] { pipeline.pump(); }, [&] { pipeline.pause(); }});
+        pipeline.resume();
         world.settle();
-        REQUIRE(lane.stopped()->code == ErrorCode::kUnknown);
+        REQUIRE(pipeline.stopped()->code == ErrorCode::kUnknown);
       }
-      const ErrorCode code = lane.stopped()->code;
+      const ErrorCode code = pipeline.stopped()->code;
       if (stops) codes.insert(code);
       REQUIRE(world.answers.size() == 2);
       require_failed(world, code);
       REQUIRE(world.groups() == 0);
       REQUIRE(world.log_writes + world.cell_writes == 0);
-      REQUIRE(lane.visible() == 1);
+      REQUIRE(pipeline.visible() == 1);
       REQUIRE(world.log_blobs.find({1, 0})->stored.size() == 60'000);
       REQUIRE(world.cells.size() == 1);
     }

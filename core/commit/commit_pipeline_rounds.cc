@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/commit/lane.h"
+#include "core/commit/commit_pipeline.h"
 #include "io/recall.h"
 
 namespace hexad::core {
@@ -27,8 +27,8 @@ constexpr io::Nanos kAnyTime = std::numeric_limits<io::Nanos>::max();
 }  // namespace
 
 // All requests of the group, and its place in the order.
-CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members,
-                         io::Nanos taken_at) {
+CommitGroup* CommitPipeline::admit(kv::PreparedBlock block, std::vector<Submission> members,
+                                   io::Nanos taken_at) {
   auto group = std::make_unique<CommitGroup>();
   group->taken_at = taken_at;
   group->members = std::move(members);
@@ -73,7 +73,7 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
   return in_flight_.back().get();
 }
 
-void Lane::note_size(const CommitGroup& group) {
+void CommitPipeline::note_size(const CommitGroup& group) {
   std::uint64_t bytes = 0;
   for (const Round* round : {&group.ahead, &group.main, &group.behind}) {
     for (const io::IoRequest& request : round->batch.requests) bytes += request.length;
@@ -90,7 +90,7 @@ void Lane::note_size(const CommitGroup& group) {
 
 // Of an answered group: how long its transactions were in each state. The states follow each other
 // without gaps, so that their sums add up to that of kCommitLat.
-void Lane::note_times(const CommitGroup& group) {
+void CommitPipeline::note_times(const CommitGroup& group) {
   std::uint64_t count = 0;
   io::Nanos throttled = 0;
   io::Nanos prepared = 0;
@@ -119,7 +119,7 @@ void Lane::note_times(const CommitGroup& group) {
 }
 
 // Whether one more group may be in flight.
-bool Lane::has_slot() const {
+bool CommitPipeline::has_slot() const {
   const bool large = open_bytes_ >= kLargeGroup && unproven_ + open_bytes_ <= kMaxUnproven;
   const std::size_t most = large ? kMaxLargeGroupsInFlight : kMaxGroupsInFlight;
   if (log_durability_ != LogDurability::kFast) return in_flight_.size() < most;
@@ -134,7 +134,7 @@ bool Lane::has_slot() const {
 // How each write becomes durable. Without a volatile cache it is when it completes. The only
 // request of a group to its flush domain carries its own flush: one trip to the device. Several are
 // plain writes, and one flush follows for all of them: two trips, but one flush.
-void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
+void CommitPipeline::choose_modes(std::vector<io::IoRequest>& requests) {
   std::vector<std::uint32_t> count(members_.flush_domains());
   for (const io::IoRequest& request : requests) {
     const FlushDomain domain = members_.flush_domain(request.device);
@@ -155,7 +155,7 @@ void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
 // Without the lock. Mostly one round of writes: cells and log blocks go out together; recovery
 // proves the cells of what was not acknowledged (R7). Cells ahead are durable before the log knows
 // of them, so that there is nothing to prove.
-void Lane::run(CommitGroup* group, Waiting waiting) {
+void CommitPipeline::run(CommitGroup* group, Waiting waiting) {
   const io::NoUnwinding none("the requests of commits");
   if (group->ahead.batch.requests.empty()) {
     run_main(*group, waiting);
@@ -164,13 +164,13 @@ void Lane::run(CommitGroup* group, Waiting waiting) {
   }
 }
 
-void Lane::run_main(CommitGroup& group, Waiting waiting) {
+void CommitPipeline::run_main(CommitGroup& group, Waiting waiting) {
   // First what nobody waits for: when the other is over, the group may be gone.
   if (!group.behind.batch.requests.empty()) start(group.behind, Waiting::kCallback);
   start(group.main, waiting);
 }
 
-void Lane::start(Round& round, Waiting waiting) {
+void CommitPipeline::start(Round& round, Waiting waiting) {
   io::IoQueue& queue = round.batch.requests.front().device->queue();
   counters_.add(CounterId::kCommitRounds);
   if (waiting == Waiting::kBlocking) {
@@ -190,7 +190,7 @@ void Lane::start(Round& round, Waiting waiting) {
 }
 
 // False: the thread is called back, and the batch under way.
-bool Lane::run_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
+bool CommitPipeline::run_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
   if (io::Recall::here() == nullptr) {
     queue.run(batch);
     return true;
@@ -198,14 +198,14 @@ bool Lane::run_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
   return queue.run_briefly(batch, kAnyTime);
 }
 
-bool Lane::wait_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
+bool CommitPipeline::wait_unless_recalled(io::IoBatch& batch, io::IoQueue& queue) {
   if (io::Recall::here() != nullptr) return queue.wait_briefly(batch, kAnyTime);
   queue.wait(batch);
   return true;
 }
 
 // Whether a thread of its own does the rest of what this one has waited for (C15).
-bool Lane::substitute(io::Task rest) {
+bool CommitPipeline::substitute(io::Task rest) {
   std::list<Substitute> over;
   std::list<Substitute> added(1);
   {
@@ -236,7 +236,7 @@ bool Lane::substitute(io::Task rest) {
 
 // The writes of the round have completed. What is in volatile caches needs a flush that begins now
 // or later. A write that failed needs none: its device is not going to count.
-void Lane::written(Round& round, Waiting waiting) {
+void CommitPipeline::written(Round& round, Waiting waiting) {
   const io::NoUnwinding none("the requests of commits");
   if (&round == &round.group->main) round.group->written_at = executor_.clock().now();
   std::vector<FlushNeed> needs;
@@ -271,14 +271,14 @@ void Lane::written(Round& round, Waiting waiting) {
 }
 
 // This thread leaves written().
-void Lane::complete_less() {
+void CommitPipeline::complete_less() {
   const io::Lock lock(mutex_);
   --completing_;
   changed_.notify_all();
 }
 
 // The leader flushes on its own thread what nobody else is flushing.
-void Lane::flush_here(std::vector<FlushNeed> needs) {
+void CommitPipeline::flush_here(std::vector<FlushNeed> needs) {
   OwnFlushes own;
   own.needs = std::move(needs);
   own.batches = std::vector<io::IoBatch>(own.needs.size());
@@ -295,7 +295,7 @@ void Lane::flush_here(std::vector<FlushNeed> needs) {
 }
 
 // Whether a thread of its own does the rest (C15).
-void Lane::end_flushes(OwnFlushes own) {
+void CommitPipeline::end_flushes(OwnFlushes own) {
   const io::NoUnwinding none("the flushes of commits");
   while (own.next < own.needs.size()) {
     io::IoQueue& queue = own.needs[own.next].through->queue();
@@ -314,7 +314,7 @@ void Lane::end_flushes(OwnFlushes own) {
 }
 
 // The end of the flush finds its way to flushed() by itself.
-void Lane::send_flush(const FlushNeed& need) {
+void CommitPipeline::send_flush(const FlushNeed& need) {
   counters_.add(CounterId::kCommitFlushes);
   const auto batch = std::make_shared<io::IoBatch>();
   batch->requests.push_back(io::IoRequest::flush(*need.through));
@@ -324,7 +324,7 @@ void Lane::send_flush(const FlushNeed& need) {
   need.through->queue().submit(*batch);
 }
 
-void Lane::flushed(FlushDomain domain, const Status& status) {
+void CommitPipeline::flushed(FlushDomain domain, const Status& status) {
   const io::NoUnwinding none("the requests of commits");
   FlushGate::Ended ended;
   {
@@ -343,7 +343,7 @@ void Lane::flushed(FlushDomain domain, const Status& status) {
   changed_.notify_all();
 }
 
-void Lane::complete(Round& round, Waiting waiting) {
+void CommitPipeline::complete(Round& round, Waiting waiting) {
   const io::NoUnwinding none("the requests of commits");
   CommitGroup& group = *round.group;
   const bool ahead = &round == &group.ahead;
@@ -379,7 +379,8 @@ void Lane::complete(Round& round, Waiting waiting) {
   changed_.notify_all();
 }
 
-void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
+void CommitPipeline::answer(CommitGroup& group,
+                            std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
   for (Submission& member : group.members) {
     member.budget.reset();
     if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
@@ -395,7 +396,7 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
 }
 
 // Answers and publishes what is durable, in order.
-void Lane::advance() {
+void CommitPipeline::advance() {
   std::vector<std::pair<CommitCallback, Lsn>> callbacks;
   std::vector<std::function<void(Status)>> waiters;
   const bool going = pauses_ == 0 && !stopped_.has_value();

@@ -1,6 +1,6 @@
 // A pack stripe with edits of the input in its cells, some of them with a footer that fits again,
 // and some cells that cannot be read. Whatever the judge says about it can be seen to be so (J1 to
-// J3 of core/blob/pack_judge.h), and the cells are as they were.
+// J3 of core/blob/pack_verify.h), and the cells are as they were.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/checksum.h"
 #include "base/codec.h"
-#include "core/blob/pack_judge.h"
+#include "core/blob/pack_verify.h"
 #include "tests/core/blob/random_packs.h"
 #include "tests/core/random_records.h"
 #include "tools/build/fuzz_seeds.h"
@@ -29,7 +29,7 @@ struct Stripe {
       : shape(shape_for(profile, kSums, 512)), codec(ec::make_codec(profile).value()) {
     io::Rng rng(profile.k);
     for (;;) {
-      const std::vector<YoungBlob> blobs = random_young(rng, 6, 200);
+      const std::vector<UnplacedBlob> blobs = random_unplaced(rng, 6, 200);
       const PlacementPlan plan = plan_for(blobs, shape);
       if (plan.packs.empty()) continue;
       identity.where = {1, 40, plan.packs[0].units};
@@ -37,8 +37,8 @@ struct Stripe {
       identity.footer = written.footer;
       for (const PackPlan::Slot& slot : plan.packs[0].slots) {
         const ByteView stored = blobs[slot.item].stored.bytes();
-        witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
-                             checksum(kSums, stored)});
+        expected.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
+                            checksum(kSums, stored)});
       }
       break;
     }
@@ -54,7 +54,7 @@ struct Stripe {
   std::unique_ptr<ec::Codec> codec;
   PreparedBlob written;
   PackIdentity identity;
-  std::vector<PackWitness> witnesses;
+  std::vector<ExpectedBlob> expected;
   AlignedBuffer buffer;
   std::vector<MutByteView> cells;
   std::vector<MutByteView> right;
@@ -98,13 +98,13 @@ void edit(Stripe& stripe, Decoder& in) {
 
 bool same(ByteView a, ByteView b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-void check(Stripe& stripe, ec::ShardSet read, const PackVerdict& verdict) {
-  if (!verdict.whole) {
-    HEXAD_ASSERT(!verdict.problem.empty());
+void check(Stripe& stripe, ec::ShardSet read, const PackResult& result) {
+  if (!result.whole) {
+    HEXAD_ASSERT(!result.problem.empty());
     return;
   }
   const std::uint32_t k = stripe.shape.k();
-  const PackFooter& footer = verdict.footer.value();
+  const PackFooter& footer = result.footer.value();
   HEXAD_ASSERT(footer.crc == stripe.identity.footer &&
                footer.where == stripe.identity.where);  // J4
   for (std::uint32_t role = 0; role < k; ++role) {      // J1
@@ -112,7 +112,7 @@ void check(Stripe& stripe, ec::ShardSet read, const PackVerdict& verdict) {
     const std::size_t summed = cell.size() - (role + 1 == k ? footer.length : 0);
     HEXAD_ASSERT(checksum(kSums, cell.first(summed)) == footer.cell_sums[role]);
   }
-  for (const PackWitness& one : stripe.witnesses) {  // J2
+  for (const ExpectedBlob& one : stripe.expected) {  // J2
     const ByteView cell = stripe.right[one.cell];
     HEXAD_ASSERT(checksum(kSums, cell.subspan(one.cell_offset, one.stored)) == one.sum);
   }
@@ -129,7 +129,7 @@ void check(Stripe& stripe, ec::ShardSet read, const PackVerdict& verdict) {
     HEXAD_ASSERT(same(parity[i].bytes(), stripe.right[k + i]));
   }
   for (const std::uint32_t role : read) {
-    HEXAD_ASSERT(verdict.bad.contains(role) == !same(stripe.cells[role], stripe.right[role]));
+    HEXAD_ASSERT(result.bad.contains(role) == !same(stripe.cells[role], stripe.right[role]));
   }
 }
 
@@ -151,7 +151,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   stripe.identity.footer = stripe.written.footer;
   const std::uint8_t missing = in.u8();
-  const std::size_t witnesses = in.u8() % (stripe.witnesses.size() + 1);
+  const std::size_t expected = in.u8() % (stripe.expected.size() + 1);
   edit(stripe, in);
   ec::ShardSet read = ec::ShardSet::first(cells);
   for (std::uint32_t role = 0; role < cells; ++role) {
@@ -160,13 +160,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes before(
       stripe.buffer.bytes().begin(),
       stripe.buffer.bytes().begin() + static_cast<std::ptrdiff_t>(stripe.written.stride * cells));
-  const std::vector<PackWitness> all = stripe.witnesses;
-  stripe.witnesses.resize(all.size() - witnesses);
-  const Result<PackVerdict> verdict = judge_pack(stripe.cells, read, stripe.right, stripe.identity,
-                                                 stripe.witnesses, stripe.shape, *stripe.codec);
-  HEXAD_ASSERT(verdict.ok());
-  check(stripe, read, *verdict);
-  stripe.witnesses = all;
+  const std::vector<ExpectedBlob> all = stripe.expected;
+  stripe.expected.resize(all.size() - expected);
+  const Result<PackResult> result = verify_pack(stripe.cells, read, stripe.right, stripe.identity,
+                                                stripe.expected, stripe.shape, *stripe.codec);
+  HEXAD_ASSERT(result.ok());
+  check(stripe, read, *result);
+  stripe.expected = all;
   HEXAD_ASSERT(same(before, stripe.buffer.bytes().first(before.size())));
   return 0;
 }

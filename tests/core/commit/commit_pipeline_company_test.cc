@@ -2,8 +2,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/commit/lane.h"
-#include "tests/core/commit/lane_world.h"
+#include "core/commit/commit_pipeline.h"
+#include "tests/core/commit/commit_pipeline_world.h"
 
 namespace hexad::testing {
 namespace {
@@ -11,9 +11,9 @@ namespace {
 using io::SimOp;
 
 // A group of `size`, answered, and then one of a single commit of which the log is held back.
-void answer_many_then_hold_one(LaneWorld& world, int size) {
+void answer_many_then_hold_one(PipelineWorld& world, int size) {
   for (int i = 0; i < size; ++i) REQUIRE(world.submit());
-  world.lane().pump();
+  world.pipeline().pump();
   world.settle();
   REQUIRE(world.groups() == 1);
   REQUIRE(world.answers.size() == static_cast<std::size_t>(size));
@@ -23,7 +23,7 @@ void answer_many_then_hold_one(LaneWorld& world, int size) {
   REQUIRE(world.groups() == 2);
 }
 
-std::vector<std::uint32_t> sizes_of_groups(const LaneWorld& world) {
+std::vector<std::uint32_t> sizes_of_groups(const PipelineWorld& world) {
   std::vector<std::uint32_t> sizes;
   for (const kv::ScannedBlock& block : world.scan().blocks) {
     sizes.push_back(block.header.record_count);
@@ -32,8 +32,9 @@ std::vector<std::uint32_t> sizes_of_groups(const LaneWorld& world) {
 }
 
 TEST_CASE(
-    "lane: beside another group one waits until it has half of all callers, or they are all back") {
-  LaneWorld world;
+    "commit_pipeline: beside another group one waits until it has half of all callers, or they are "
+    "all back") {
+  PipelineWorld world;
   answer_many_then_hold_one(world, 10);
   for (int i = 0; i < 4; ++i) world.submit_and_pump();
   REQUIRE(world.groups() == 2);
@@ -50,8 +51,8 @@ TEST_CASE(
   require_good(world);
 }
 
-TEST_CASE("lane: whoever stays away is forgotten") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: whoever stays away is forgotten") {
+  PipelineWorld world;
   answer_many_then_hold_one(world, 10);
   world.release();
   world.settle();
@@ -65,35 +66,37 @@ TEST_CASE("lane: whoever stays away is forgotten") {
   require_good(world);
 }
 
-TEST_CASE("lane: whoever waits for company waits through a change of the membership, no longer") {
-  LaneWorld world;
+TEST_CASE(
+    "commit_pipeline: whoever waits for company waits through a change of the membership, no "
+    "longer") {
+  PipelineWorld world;
   answer_many_then_hold_one(world, 10);
   world.submit_and_pump();
-  world.lane().pause();
+  world.pipeline().pause();
   world.release();
   world.settle();
   REQUIRE(world.groups() == 2);
   REQUIRE(world.answers.size() == 10);
-  world.lane().resume();
+  world.pipeline().resume();
   world.settle();
   REQUIRE(world.groups() == 3);
   REQUIRE(world.answers.size() == 12);
   require_good(world);
 }
 
-TEST_CASE("lane: nobody comes again from a group of buffered commits, or of none") {
+TEST_CASE("commit_pipeline: nobody comes again from a group of buffered commits, or of none") {
   for (const bool empty : {false, true}) {
     CAPTURE(empty);
-    LaneWorld world;
+    PipelineWorld world;
     for (int i = 0; i < 10; ++i) REQUIRE(world.submit());
-    world.lane().pump();
+    world.pipeline().pump();
     world.settle();
     world.hold([&](const SimOp& op) { return world.is_log(op); });
     if (empty) {
-      world.start([&] { return world.lane().record_watermark().ok(); });
+      world.start([&] { return world.pipeline().record_watermark().ok(); });
     } else {
       for (int i = 0; i < 10; ++i) REQUIRE(world.submit({.durability = Durability::kBuffered}));
-      world.lane().want_all();
+      world.pipeline().request_durable();
     }
     world.settle();
     const std::uint64_t before = world.groups();
@@ -105,12 +108,12 @@ TEST_CASE("lane: nobody comes again from a group of buffered commits, or of none
   }
 }
 
-TEST_CASE("lane: whoever waits for company goes out when the other group is answered") {
-  LaneWorld world;
+TEST_CASE("commit_pipeline: whoever waits for company goes out when the other group is answered") {
+  PipelineWorld world;
   answer_many_then_hold_one(world, 10);
   for (int i = 0; i < 3; ++i) world.submit_and_pump();
   const auto done = world.start(
-      [&] { return world.lane().wait_durable(14, core::LsnWaiters::Until::kAnswered).ok(); });
+      [&] { return world.pipeline().wait_durable(14, core::LsnWaiters::Until::kAnswered).ok(); });
   world.settle();
   REQUIRE(world.groups() == 2);
   REQUIRE_FALSE(done->has_value());
@@ -129,26 +132,33 @@ TEST_CASE("lane: whoever waits for company goes out when the other group is answ
   require_good(world);
 }
 
-TEST_CASE("lane: what more than a commit waits for, and what is large, waits for no company") {
-  const std::vector<std::function<void(LaneWorld&)>> kWays = {
-      [](LaneWorld& world) { world.lane().want_all(); },
-      [](LaneWorld& world) {
-        world.lane().hurry(12);
-        world.lane().pump();
+TEST_CASE(
+    "commit_pipeline: what more than a commit waits for, and what is large, waits for no company") {
+  const std::vector<std::function<void(PipelineWorld&)>> kWays = {
+      [](PipelineWorld& world) { world.pipeline().request_durable(); },
+      [](PipelineWorld& world) {
+        world.pipeline().hurry(12);
+        world.pipeline().pump();
       },
-      [](LaneWorld& world) { world.lane().when_durable(12, [](const Status&) {}); },
-      [](LaneWorld& world) { world.start([&] { return world.lane().wait_durable(12).ok(); }); },
-      [](LaneWorld& world) { world.start([&] { return world.lane().drain().ok(); }); },
-      [](LaneWorld& world) { world.start([&] { return world.lane().wait_in_log(12).ok(); }); },
-      [](LaneWorld& world) { world.start([&] { return world.lane().wait_recorded(10).ok(); }); },
-      [](LaneWorld& world) {
-        world.start([&] { return world.lane().wait_durable_for(12, 60'000'000'000); });
+      [](PipelineWorld& world) { world.pipeline().when_durable(12, [](const Status&) {}); },
+      [](PipelineWorld& world) {
+        world.start([&] { return world.pipeline().wait_durable(12).ok(); });
       },
-      [](LaneWorld& world) { world.submit_and_pump({.stripe = core::kLargeGroup}); },
+      [](PipelineWorld& world) { world.start([&] { return world.pipeline().drain().ok(); }); },
+      [](PipelineWorld& world) {
+        world.start([&] { return world.pipeline().wait_in_log(12).ok(); });
+      },
+      [](PipelineWorld& world) {
+        world.start([&] { return world.pipeline().wait_recorded(10).ok(); });
+      },
+      [](PipelineWorld& world) {
+        world.start([&] { return world.pipeline().wait_durable_for(12, 60'000'000'000); });
+      },
+      [](PipelineWorld& world) { world.submit_and_pump({.stripe = core::kLargeGroup}); },
   };
   for (std::size_t way = 0; way < kWays.size(); ++way) {
     CAPTURE(way);
-    LaneWorld world;
+    PipelineWorld world;
     answer_many_then_hold_one(world, 10);
     world.submit_and_pump();
     REQUIRE(world.groups() == 2);
@@ -161,15 +171,15 @@ TEST_CASE("lane: what more than a commit waits for, and what is large, waits for
   }
 }
 
-TEST_CASE("lane: company is not waited for where the other group is answered early") {
-  LaneWorld world({.durability = LogDurability::kFast});
+TEST_CASE("commit_pipeline: company is not waited for where the other group is answered early") {
+  PipelineWorld world({.durability = LogDurability::kFast});
   for (int i = 0; i < 10; ++i) REQUIRE(world.submit());
   world.hold([&](const SimOp& op) { return world.is_log(op) && op.disk != "log"; });
-  world.lane().pump();
+  world.pipeline().pump();
   // Less than the window in which the other copies may be missing.
   world.system.run([&] { world.system.executor().sleep_for(10'000'000); });
   REQUIRE(world.answers.size() == 10);
-  REQUIRE(world.lane().durable() == 0);
+  REQUIRE(world.pipeline().durable() == 0);
   world.submit_and_pump();
   REQUIRE(world.groups() == 2);
   world.release();

@@ -9,7 +9,7 @@
 
 namespace hexad::alloc {
 
-class RunSet {
+class UnitSet {
  public:
   // Idempotent; O(log n + runs touched). An empty run changes nothing.
   void insert(UnitRun run);

@@ -1,4 +1,4 @@
-#include "alloc/run_set.h"
+#include "alloc/unit_set.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,12 +7,12 @@
 using namespace hexad;
 using namespace hexad::alloc;
 
-TEST_CASE("run_set: random inserts and erases match a set of single units") {
+TEST_CASE("unit_set: random inserts and erases match a set of single units") {
   const std::uint64_t seed = GENERATE(1, 2, 3, 4);
   CAPTURE(seed);
   io::Rng rng(seed);
   constexpr std::uint32_t kUnits = 60;
-  RunSet set;
+  UnitSet set;
   std::vector<bool> model(kUnits);
   for (int step = 0; step < 3000; ++step) {
     const auto first = static_cast<std::uint32_t>(rng.below(kUnits));
@@ -54,8 +54,8 @@ TEST_CASE("run_set: random inserts and erases match a set of single units") {
   }
 }
 
-TEST_CASE("run_set: the last unit of all can be a member") {
-  RunSet set;
+TEST_CASE("unit_set: the last unit of all can be a member") {
+  UnitSet set;
   set.insert({0xffffffff, 1});
   set.insert({0xfffffffe, 1});
   CHECK(set.runs() == std::vector<UnitRun>{{0xfffffffe, 2}});
