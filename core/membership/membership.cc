@@ -256,8 +256,8 @@ void Membership::note_adding(std::optional<DeviceId> id) {
 // A root that some device refuses, and not by its own fault, goes to all of them again, as a new
 // attempt of the same epoch (P6).
 Status Membership::write(const alloc::Root& next, std::set<DeviceId>& failed) {
-  Status written =
-      until_taken([&] { return write_once(next, failed); }, [&] { return !failed.empty(); });
+  Status written = until_taken([&]() HEXAD_REQUIRES(mutex_) { return write_once(next, failed); },
+                               [&] { return !failed.empty(); });
   // Those that failed leave, and that takes another root.
   if (!failed.empty()) return {};
   if (written.ok() || !is_refusal(written.error())) return written;
@@ -334,7 +334,7 @@ Status Membership::write_return(const std::set<DeviceId>& back,
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
-    HEXAD_TRY(change(std::move(failed), [&](alloc::Root& next) {
+    HEXAD_TRY(change(std::move(failed), [&](alloc::Root& next) HEXAD_REQUIRES(mutex_) {
       for (const DeviceId id : back) {
         if (!parts_.members.usable(id)) continue;
         alloc::mark_back(next, id, parts_.members.find(id)->uuid);

@@ -20,9 +20,9 @@ void SavedImages::written() {
 }
 
 const LackingSlots& SavedImages::of(const Lacking& images, alloc::ZoneId zone) {
-  static const LackingSlots kNone;
+  static const LackingSlots none;
   const auto found = images.find(zone);
-  return found == images.end() ? kNone : found->second;
+  return found == images.end() ? none : found->second;
 }
 
 }  // namespace hexad::core
