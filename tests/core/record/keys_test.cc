@@ -20,13 +20,14 @@ TEST_CASE("keys: every key comes back as its parts") {
     REQUIRE(*parse_collection_key(collection_key(name)) == name);
   }
   const BodyId body = 0x0102030405060708;
+  const ShareId share{body.value()};
   REQUIRE(*parse_writer_key(writer_key(body)) == body);
   REQUIRE(*parse_totals_key(totals_key(0xfffffffe)) == 0xfffffffe);
   REQUIRE(*parse_layer_key(layer_key(body)) == body);
-  REQUIRE(*parse_share_key(share_key(body)) == body);
-  REQUIRE_FALSE(parse_layer_key(share_key(body)).ok());
+  REQUIRE(*parse_share_key(share_key(share)) == share);
+  REQUIRE_FALSE(parse_layer_key(share_key(share)).ok());
   REQUIRE_FALSE(parse_share_key(layer_key(body)).ok());
-  REQUIRE_FALSE(parse_share_key(share_key(body) + "x").ok());
+  REQUIRE_FALSE(parse_share_key(share_key(share) + "x").ok());
   REQUIRE_FALSE(parse_totals_key(object_key(1, "x")).ok());
   REQUIRE_FALSE(parse_totals_key(totals_key(1) + "x").ok());
   REQUIRE_FALSE(has_extents(totals_key(1)));
