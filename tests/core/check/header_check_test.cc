@@ -10,7 +10,7 @@
 namespace hexad::core {
 namespace {
 
-constexpr std::uint64_t kSize = 1 << 20;
+constexpr std::uint64_t kSize = 16 << 20;
 
 // What is found on a device of zeros, which is known as `path`.
 std::vector<Finding> findings_at(const std::string& path) {

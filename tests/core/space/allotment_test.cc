@@ -43,7 +43,7 @@ TEST_CASE("allotment: the longest run is as long as all that was promised in run
   World w;
   const alloc::Extent first = w.allotment.allocate(10).value();
   REQUIRE(w.allotment.allocate(15).ok());
-  w.zones.abandon(first);
+  w.zones.discard(first);
   REQUIRE(w.zones.counters().free == 25);
   REQUIRE(w.zones.largest_free_run() == 15);
   CHECK_FALSE(w.allotment.try_promise(16));

@@ -274,7 +274,7 @@ TEST_CASE("log_blobs: random lives of unplaced blobs match lists of what happene
     } else if (dice < 92) {
       const auto payloads = f.blobs.take_payloads(kAny, kAny);
       REQUIRE(f.blobs.return_payloads(payloads) == PromisedUnits());
-      const Lsn covered = payloads.empty() ? sealed : payloads.front().place.lsn - 1;
+      const Lsn covered = payloads.empty() ? sealed : Lsn{payloads.front().place.lsn - 1};
       f.blobs.retire(covered, next - 1);
       model.retirements.emplace_back(covered, next - 1);
     } else {
