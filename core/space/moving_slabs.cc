@@ -75,13 +75,17 @@ std::vector<alloc::ZoneSlot> MovingSlabs::take_free(Lsn oldest, io::Nanos now,
   std::vector<alloc::ZoneSlot> free;
   std::erase_if(retired_, [&](const Retired& slab) {
     const bool late = is_late(slab.place.device);
-    if (late || cells_written_.contains(slab.place) || oldest <= slab.as_of ||
-        now - slab.since < io::kSilence)
+    if (late || is_written(slab.place) || oldest <= slab.as_of || now - slab.since < io::kSilence)
       return false;
     free.push_back(slab.place);
     return true;
   });
   return free;
+}
+
+bool MovingSlabs::is_written(const alloc::ZoneSlot& slab) const {
+  const auto cell = cells_written_.lower_bound({slab, 0});
+  return cell != cells_written_.end() && cell->slab == slab;
 }
 
 bool MovingSlabs::any_in_a_moment(io::Nanos now,

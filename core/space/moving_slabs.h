@@ -31,6 +31,13 @@ struct SlabMoving {
   Lsn in_image = 0;  // of the checkpoint whose images say so; 0: none yet
 };
 
+struct CellInSlab {
+  alloc::ZoneSlot slab;
+  std::uint64_t offset = 0;  // bytes, on the device
+
+  auto operator<=>(const CellInSlab&) const = default;
+};
+
 class MovingSlabs {
  public:
   // --- moves ---
@@ -68,9 +75,10 @@ class MovingSlabs {
   bool any_in_a_moment(io::Nanos now, const std::function<bool(DeviceId)>& counts) const;
 
   // --- cells that are written again where they lie (SL5) ---
-  void begin_cell(const alloc::ZoneSlot& slab) { cells_written_.insert(slab); }
-  void end_cell(const alloc::ZoneSlot& slab) { cells_written_.erase(cells_written_.find(slab)); }
-  bool is_written(const alloc::ZoneSlot& slab) const { return cells_written_.contains(slab); }
+  // False: that cell is being written already.
+  bool begin_cell(const CellInSlab& cell) { return cells_written_.insert(cell).second; }
+  void end_cell(const CellInSlab& cell) { cells_written_.erase(cell); }
+  bool is_written(const alloc::ZoneSlot& slab) const;
 
  private:
   struct Retired {
@@ -81,7 +89,7 @@ class MovingSlabs {
 
   std::map<alloc::ZoneId, SlabMoving> moving_;
   std::vector<Retired> retired_;
-  std::multiset<alloc::ZoneSlot> cells_written_;  // one for each cell
+  std::set<CellInSlab> cells_written_;
 };
 
 }  // namespace hexad::core

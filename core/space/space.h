@@ -398,6 +398,7 @@ class Space : public StripeMap {
   LogBlobs& log_blobs_;
   std::atomic<bool> may_heal_{false};
   mutable io::Mutex mutex_;
+  io::CondVar cell_written_;  // a cell that is written again is, or has failed
   // What any thread asks of these without it are atomics.
   alloc::ZoneSet zones_ HEXAD_GUARDED_BY(mutex_);
   Allotment allotment_ HEXAD_GUARDED_BY(mutex_);

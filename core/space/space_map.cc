@@ -78,28 +78,47 @@ Error Space::late_answer(const io::Device& device) {
                ""};
 }
 
-// While it is there the slab does not move (SL5). Nothing: it has moved since the cell was located.
+// While it is there the slab does not move and nobody else writes the cell again (SL5, SL9). Not
+// begun: the slab has moved since the cell was located, or another thread writes the cell.
 class Space::CellWrite {
  public:
-  CellWrite(Space& space, const CellPlace& place) : space_(space), at_{place.id, place.slab} {
-    const io::Lock lock(space_.mutex_);
-    const std::vector<alloc::ZoneSlot>* const slots = space_.zones_.slots(place.zone);
-    begun_ = slots != nullptr && place.slot < slots->size() && (*slots)[place.slot] == at_;
-    if (begun_) space_.moves_.begin_cell(at_);
-  }
+  CellWrite(Space& space, const CellPlace& place)
+      : space_(space), place_(place), cell_{{place.id, place.slab}, place.offset} {}
   CellWrite(const CellWrite&) = delete;
   CellWrite& operator=(const CellWrite&) = delete;
   ~CellWrite() {
     if (!begun_) return;
-    const io::Lock lock(space_.mutex_);
-    space_.moves_.end_cell(at_);
+    {
+      const io::Lock lock(space_.mutex_);
+      space_.moves_.end_cell(cell_);
+    }
+    space_.cell_written_.notify_all();
   }
 
-  bool begun() const { return begun_; }
+  bool begin() {
+    const io::Lock lock(space_.mutex_);
+    return begun_ = is_in_place() && space_.moves_.begin_cell(cell_);
+  }
+  // Waits for another thread that writes the cell, which takes io::kSilence at most.
+  bool begin_after_others() {
+    io::Lock lock(space_.mutex_);
+    while (is_in_place()) {
+      begun_ = space_.moves_.begin_cell(cell_);
+      if (begun_) break;
+      space_.cell_written_.wait(lock);
+    }
+    return begun_;
+  }
 
  private:
+  bool is_in_place() const HEXAD_REQUIRES(space_.mutex_) {
+    const std::vector<alloc::ZoneSlot>* const slots = space_.zones_.slots(place_.zone);
+    return slots != nullptr && place_.slot < slots->size() && (*slots)[place_.slot] == cell_.slab;
+  }
+
   Space& space_;
-  const alloc::ZoneSlot at_;
+  const CellPlace& place_;
+  const CellInSlab cell_;
   bool begun_ = false;
 };
 
@@ -132,8 +151,8 @@ Status Space::write_for(DeviceId id, io::Device& device, std::uint64_t offset, A
 
 void Space::heal(const CellPlace& place, ByteView cell) {
   if (!may_heal()) return;
-  const CellWrite write(*this, place);
-  if (!write.begun()) return;
+  CellWrite write(*this, place);
+  if (!write.begin()) return;
   const Status written = write_back(place, cell);
   if (written.ok()) {
     stats_.add(CounterId::kCellsHealed);
@@ -146,10 +165,15 @@ void Space::heal(const CellPlace& place, ByteView cell) {
 }
 
 Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell) {
-  const CellWrite write(*this, place);
-  if (!write.begun()) {
+  CellWrite write(*this, place);
+  if (!write.begin_after_others()) {
     return Error{ErrorCode::kUnavailable,
                  alloc::to_string(stripe) + ": its slab has moved to another device just now", ""};
+  }
+  {
+    const io::Lock lock(mutex_);
+    // A catch-up, a scrub and a read may find the same cell missing at once.
+    if (!zones_.is_missing(stripe, place.slot)) return {};
   }
   HEXAD_TRY(write_back(place, cell));
   stats_.add(CounterId::kCellsHealed);

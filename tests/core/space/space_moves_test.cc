@@ -1,4 +1,4 @@
-// Slabs that move, as Space sees it: SL1 to SL5 of doc/invariants.md#slabs-that-move.
+// Slabs that move, as Space sees it: SL1 to SL5 and SL9 of doc/invariants.md#slabs-that-move.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
@@ -370,4 +370,41 @@ TEST_CASE("space_moves: what was filled on a slab that is left again says nothin
     if (missing != later.units) problem += " the note has gone";
   });
   REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: two threads that find one cell missing write it once") {
+  MovingWorld w;
+  std::string problem;
+  int writes = 0;
+  w.run([&](Space& space) {
+    w.open_zone();
+    alloc::Extent stripe = w.put(3, 1);
+    while (stripe.zone != w.zone.zone) stripe = w.put(3, 1);
+    w.f.members->mark_failed(w.move.from.device, "gone");
+    w.f.members->begin_draining(w.move.from.device);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
+    const std::vector<CellPlace> cells = space.locate(stripe).value();
+    const auto there = std::find_if(cells.begin(), cells.end(),
+                                    [](const CellPlace& place) { return place.missing; });
+    const AlignedBuffer cell = AlignedBuffer::zeroed(3 * kUnit);
+    const auto fill = [&] {
+      const Status filled = space.fill_missing(stripe, *there, cell.bytes());
+      if (!filled.ok()) problem += filled.error().message;
+    };
+    std::unique_ptr<io::Thread> second;
+    w.f.table.devices[there->id]->fails = [&](const io::IoRequest& request) {
+      if (request.op != io::IoOp::kWrite) return false;
+      if (++writes > 1) return false;
+      second = w.system.executor().start("second", fill);
+      w.system.executor().sleep_for(1'000'000'000);
+      return false;
+    };
+    fill();
+    if (second != nullptr) second->join();
+    // A mark that is gone leaves nothing to write.
+    fill();
+  });
+  REQUIRE(problem == "");
+  REQUIRE(writes == 1);
 }
