@@ -4,7 +4,7 @@
 // memory (core/cache/s3_fifo.h).
 //
 // A record here is the newest one of its key, visible, with nothing pending. Visible is what
-// readers see: durable, or up to the last buffered commit (C6 of core/commit/commit_pipeline.h).
+// readers see: durable, or up to the last buffered commit (C6 of core/commit/commit_positions.h).
 // The argument:
 //
 //   N1  Metadata::apply(n, key) puts version n into the memtable first and calls invalidate(key)

@@ -1,0 +1,152 @@
+// How many groups may be in flight, and what they take.
+#include "core/commit/groups_in_flight.h"
+
+#include <utility>
+
+#include "core/commit/group_requests.h"
+#include "core/commit/open_group.h"
+#include "tests/core/commit/commit_pipeline_world.h"
+
+namespace hexad::testing {
+namespace {
+
+using core::CommitGroup;
+using core::GroupRequests;
+using core::GroupsInFlight;
+
+std::unique_ptr<CommitGroup> group(std::size_t callers, std::uint64_t unproven = 0) {
+  auto made = std::make_unique<CommitGroup>();
+  made->callers = callers;
+  made->unproven = unproven;
+  return made;
+}
+
+// So many groups more fit, of so many bytes each.
+int slots(GroupsInFlight& groups, std::uint64_t bytes) {
+  int found = 0;
+  for (; groups.has_slot(bytes); ++found) groups.add(group(1, bytes));
+  return found;
+}
+
+TEST_CASE("groups_in_flight: four groups, or eight large ones that recovery may prove") {
+  PipelineWorld world;
+  GroupsInFlight groups(world.executor, *world.members, LogDurability::kFull);
+  SECTION("small") { REQUIRE(slots(groups, 0) == 4); }
+  SECTION("large") { REQUIRE(slots(groups, core::kLargeGroup) == 8); }
+  SECTION("larger than may be unproven together") {
+    REQUIRE(slots(groups, core::kMaxUnproven / 5) == 5);
+    groups.take_front();
+    groups.take_front();
+    REQUIRE(groups.unproven() == core::kMaxUnproven / 5 * 3);
+    REQUIRE(groups.has_slot(core::kMaxUnproven / 5));
+  }
+}
+
+TEST_CASE("groups_in_flight: who waits for what is not answered is under way") {
+  PipelineWorld world;
+  GroupsInFlight groups(world.executor, *world.members, LogDurability::kFull);
+  groups.add(group(3))->answered = true;
+  groups.add(group(4));
+  groups.add(group(5));
+  REQUIRE(groups.callers_under_way() == 9);
+}
+
+TEST_CASE(
+    "groups_in_flight: with log durability fast what is answered is behind by 16 groups or 50 ms") {
+  PipelineWorld world;
+  GroupsInFlight groups(world.executor, *world.members, LogDurability::kFast);
+  const io::Nanos now = world.executor.clock().now();
+  int answered = 0;
+  for (; groups.has_slot(0) && answered < 100; ++answered) {
+    CommitGroup* const added = groups.add(group(1));
+    added->answered = true;
+    added->answered_at = now;
+  }
+  REQUIRE(answered == 16);
+  while (groups.groups().size() > 1) groups.take_front();
+  REQUIRE(groups.has_slot(0));
+  world.system.run([&] { world.system.executor().sleep_for(60'000'000); });
+  REQUIRE_FALSE(groups.has_slot(0));
+}
+
+TEST_CASE("groups_in_flight: a group is done when all its copies have their outcome") {
+  PipelineWorld world;
+  GroupsInFlight groups(world.executor, *world.members, LogDurability::kFast);
+  CommitGroup* const first = groups.add(group(1));
+  REQUIRE_FALSE(groups.front_done());
+  first->main.over = true;
+  REQUIRE_FALSE(groups.front_done());
+  first->behind.over = true;
+  REQUIRE(groups.front_done());
+  REQUIRE(groups.all_io_done());
+  CommitGroup* const second = groups.add(group(1));
+  REQUIRE_FALSE(groups.all_io_done());
+  groups.take_front();
+  REQUIRE(groups.groups().front().get() == second);
+}
+
+// A group of one transaction with a stripe.
+std::unique_ptr<CommitGroup> make_group(PipelineWorld& world, LogDurability durability,
+                                        std::uint64_t unproven) {
+  kv::LogWriterOptions options;
+  options.uuid = world.shape.uuid;
+  options.areas = world.areas({PipelineWorld::kDisks, 0, 1});
+  kv::LogWriter log = kv::LogWriter::create(std::move(options)).value();
+  const GroupRequests requests(world.shape, *world.space, *world.members, world.counters,
+                               durability);
+  std::vector<core::Submission> members;
+  members.push_back(world.make({.stripe = 20'000}));
+  const std::vector<std::string_view> records{members.front().encoded};
+  kv::PreparedBlock block = log.prepare(1, records, 0).value();
+  auto made = requests.make(std::move(block), std::move(members), unproven);
+  world.give_up(made->members.front());
+  return made;
+}
+
+TEST_CASE("group_requests: cells go out with the log block, or before it") {
+  PipelineWorld world;
+  SECTION("together") {
+    const auto made = make_group(world, LogDurability::kFull, 0);
+    REQUIRE(made->ahead.batch.requests.empty());
+    REQUIRE(made->main.batch.requests.size() == 6 + 3);
+    REQUIRE(made->unproven > 0);
+  }
+  SECTION("data first") {
+    const auto made = make_group(world, LogDurability::kDataFirst, 0);
+    REQUIRE(made->ahead.batch.requests.size() == 6);
+    REQUIRE(made->main.batch.requests.size() == 3);
+    REQUIRE(made->unproven == 0);
+  }
+  SECTION("where too much would be unproven") {  // C7
+    const auto made = make_group(world, LogDurability::kFull, core::kMaxUnproven);
+    REQUIRE(made->ahead.batch.requests.size() == 6);
+    REQUIRE(made->unproven == 0);
+  }
+  SECTION("slow copies of the log behind") {
+    const auto made = make_group(world, LogDurability::kFast, 0);
+    REQUIRE(made->main.batch.requests.size() == 6 + 1);
+    REQUIRE(made->behind.batch.requests.size() == 2);
+  }
+}
+
+TEST_CASE("group_requests: the only write to a flush domain carries its own flush") {
+  SECTION("without caches there is none") {
+    PipelineWorld world;
+    const auto made = make_group(world, LogDurability::kFull, 0);
+    for (const io::IoRequest& request : made->main.batch.requests) {
+      REQUIRE(request.mode == io::WriteMode::kCached);
+    }
+  }
+  SECTION("with caches of their own") {
+    PipelineWorld world({.volatile_cache = true, .own_caches = true});
+    std::map<io::Device*, int> writes;
+    const auto made = make_group(world, LogDurability::kFull, 0);
+    for (const io::IoRequest& request : made->main.batch.requests) ++writes[request.device];
+    for (const io::IoRequest& request : made->main.batch.requests) {
+      REQUIRE((request.mode == io::WriteMode::kDurable) == (writes[request.device] == 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hexad::testing
