@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "alloc/run_map.h"
 #include "base/assert.h"
 
 namespace hexad::alloc {
@@ -13,12 +14,6 @@ Error corrupt(std::string message) { return Error{ErrorCode::kCorruption, std::m
 
 Error invalid(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message), ""};
-}
-
-std::uint32_t length_of(std::uint32_t units) { return units; }
-template <typename Entry>
-std::uint32_t length_of(const Entry& entry) {
-  return entry.units;
 }
 
 }  // namespace
@@ -45,22 +40,6 @@ SpaceCounters& SpaceCounters::operator-=(const SpaceCounters& other) {
   return *this;
 }
 
-// The first entry, in a map from first unit to length, that overlaps `run`; or end().
-template <typename Map>
-auto ZoneState::first_overlap(Map& map, UnitRun run) {
-  auto at = map.upper_bound(run.unit);
-  if (at != map.begin()) {
-    const auto before = std::prev(at);
-    if (std::uint64_t{before->first} + length_of(before->second) > run.unit) return before;
-  }
-  return at != map.end() && at->first < run.end() ? at : map.end();
-}
-
-template <typename Map>
-bool ZoneState::overlaps(const Map& map, UnitRun run) {
-  return first_overlap(map, run) != map.end();
-}
-
 ZoneState::ZoneState(ZoneId id, std::vector<ZoneSlot> slots, std::uint32_t units)
     : id_(id), slots_(std::move(slots)), taken_(units), missing_(slots_.size()) {
   taken_.force_set({0, 1});
@@ -77,7 +56,7 @@ Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
     if (!zone.is_live(deferred.run) || deferred.freed > image.lsn) {
       return corrupt(subject + "deferred units that are not taken, or twice");
     }
-    zone.add_deferred(deferred.run, deferred.freed, deferred.born);
+    zone.deferred_.add(deferred.run, deferred.freed, deferred.born);
   }
   for (const MissingRun& missing : image.missing) {
     if (missing.slot >= zone.slots_.size() || !zone.has(missing.run) ||
@@ -112,14 +91,10 @@ SpaceCounters ZoneState::counters() const {
   counters.total = taken_.size() - 1;
   (open_ ? counters.free : counters.closed_free) = taken_.free_count();
   counters.in_flight = in_flight_units_;
-  counters.deferred = deferred_units_;
-  counters.live = taken_.used_count() - 1 - in_flight_units_ - deferred_units_;
+  counters.deferred = deferred_.units();
+  counters.live = taken_.used_count() - 1 - in_flight_units_ - deferred_.units();
   for (const UnitSet& slot : missing_) counters.missing += slot.units();
   return counters;
-}
-
-std::optional<Lsn> ZoneState::oldest_deferred() const {
-  return by_lsn_.empty() ? std::nullopt : std::optional(by_lsn_.begin()->first);
 }
 
 bool ZoneState::has(UnitRun run) const {
@@ -127,12 +102,11 @@ bool ZoneState::has(UnitRun run) const {
 }
 
 bool ZoneState::may_die(UnitRun run) const {
-  return has(run) && taken_.all_used(run) && !overlaps(deferred_, run);
+  return has(run) && taken_.all_used(run) && !deferred_.overlap(run);
 }
 
 bool ZoneState::is_live(UnitRun run) const {
-  return has(run) && taken_.all_used(run) && !overlaps(in_flight_, run) &&
-         !overlaps(deferred_, run);
+  return has(run) && taken_.all_used(run) && !overlaps(in_flight_, run) && !deferred_.overlap(run);
 }
 
 std::optional<UnitRun> ZoneState::shortest_free(std::uint32_t units) const {
@@ -184,85 +158,9 @@ void ZoneState::publish_alloc(UnitRun run, Lsn lsn) {
   HEXAD_ASSERT(at != in_flight_.end() && at->second == run.units);
   in_flight_.erase(at);
   in_flight_units_ -= run.units;
-  set_birth(run, lsn);
+  births_.set(run, lsn);
   last_lsn_ = std::max(last_lsn_, lsn);
   dirty_ = true;
-}
-
-void ZoneState::set_birth(UnitRun run, Lsn lsn) {
-  births_[run.unit] = {run.units, lsn};
-  by_birth_.emplace(lsn, run.unit);
-}
-
-void ZoneState::born_before(std::uint32_t unit, Lsn born) {
-  const auto at = births_.find(unit);
-  if (at == births_.end() || at->second.lsn <= born) return;
-  by_birth_.erase({at->second.lsn, unit});
-  at->second.lsn = born;
-  by_birth_.emplace(born, unit);
-}
-
-Lsn ZoneState::take_births(UnitRun run) {
-  Lsn first = kMaxLsn;
-  std::uint64_t known = 0;
-  for (auto at = first_overlap(births_, run); at != births_.end();
-       at = first_overlap(births_, run)) {
-    const UnitRun whole{at->first, at->second.units};
-    const Lsn lsn = at->second.lsn;
-    births_.erase(at);
-    by_birth_.erase({lsn, whole.unit});
-    first = std::min(first, lsn);
-    known += std::min(whole.end(), run.end()) - std::max(whole.unit, run.unit);
-    if (whole.unit < run.unit) set_birth({whole.unit, run.unit - whole.unit}, lsn);
-    if (whole.end() > run.end()) {
-      set_birth({static_cast<std::uint32_t>(run.end()),
-                 static_cast<std::uint32_t>(whole.end() - run.end())},
-                lsn);
-    }
-  }
-  return known == run.units ? first : Lsn{0};
-}
-
-void ZoneState::forget_births(Lsn lsn) {
-  while (!by_birth_.empty() && by_birth_.begin()->first <= lsn) {
-    births_.erase(by_birth_.begin()->second);
-    by_birth_.erase(by_birth_.begin());
-  }
-}
-
-void ZoneState::add_deferred(UnitRun run, Lsn lsn, Lsn born) {
-  deferred_[run.unit] = {run.units, lsn, born};
-  by_lsn_.emplace(lsn, run.unit);
-  deferred_units_ += run.units;
-}
-
-void ZoneState::drop_deferred(UnitRun run) {
-  HEXAD_ASSERT(held_.empty());  // an opening replays before anybody reads
-  for (auto at = first_overlap(deferred_, run); at != deferred_.end();
-       at = first_overlap(deferred_, run)) {
-    const UnitRun whole{at->first, at->second.units};
-    const Lsn freed = at->second.freed;
-    const Lsn born = at->second.born;
-    deferred_.erase(at);
-    by_lsn_.erase({freed, whole.unit});
-    deferred_units_ -= whole.units;
-    if (whole.unit < run.unit) add_deferred({whole.unit, run.unit - whole.unit}, freed, born);
-    if (whole.end() > run.end()) {
-      add_deferred({static_cast<std::uint32_t>(run.end()),
-                    static_cast<std::uint32_t>(whole.end() - run.end())},
-                   freed, born);
-    }
-  }
-}
-
-std::uint64_t ZoneState::deferred_in(UnitRun run) const {
-  std::uint64_t units = 0;
-  auto at = first_overlap(deferred_, run);
-  for (; at != deferred_.end() && at->first < run.end(); ++at) {
-    const std::uint64_t first = std::max(at->first, run.unit);
-    units += std::min(std::uint64_t{at->first} + at->second.units, run.end()) - first;
-  }
-  return units;
 }
 
 void ZoneState::forget_missing(UnitRun run) {
@@ -280,7 +178,7 @@ Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
     return corrupt(name(run) + ": freed by LSN " + std::to_string(lsn) +
                    " although not all of it is live");
   }
-  add_deferred(run, lsn, take_births(run));
+  deferred_.add(run, lsn, births_.take(run));
   // The bytes are dead; which cells are missing still matters to those who may read until reclaim.
   forget_packs(run);
   last_lsn_ = std::max(last_lsn_, lsn);
@@ -288,59 +186,28 @@ Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
   return {};
 }
 
-void ZoneState::reclaim(Lsn limit, std::span<const ReadRange> readers) {
-  while (!by_lsn_.empty() && by_lsn_.begin()->first <= limit) {
-    const std::uint32_t unit = by_lsn_.begin()->second;
-    by_lsn_.erase(by_lsn_.begin());
-    settle(unit, readers);
-  }
-}
-
-// Held for the first reader that needs it, else free.
-void ZoneState::settle(std::uint32_t unit, std::span<const ReadRange> readers) {
-  const auto at = deferred_.find(unit);
-  for (const ReadRange& reader : readers) {
-    if (!reader.needs(at->second.born, at->second.freed)) continue;
-    held_[reader].insert(unit);
-    return;
-  }
-  const UnitRun run{unit, at->second.units};
-  deferred_.erase(at);
-  deferred_units_ -= run.units;
+void ZoneState::free(UnitRun run) {
   taken_.force_clear(run);
   forget_missing(run);
   dirty_ = true;
 }
 
-void ZoneState::review_held(std::span<const ReadRange> readers) {
-  std::vector<std::uint32_t> units;
-  for (auto at = held_.begin(); at != held_.end();) {
-    if (std::binary_search(readers.begin(), readers.end(), at->first)) {
-      ++at;
-      continue;
-    }
-    units.insert(units.end(), at->second.begin(), at->second.end());
-    at = held_.erase(at);
-  }
-  for (const std::uint32_t unit : units) settle(unit, readers);
+void ZoneState::reclaim(Lsn limit, std::span<const ReadRange> readers) {
+  deferred_.reclaim(limit, readers, [this](UnitRun run) { free(run); });
 }
 
-std::uint64_t ZoneState::held_for(const ReadRange& reader) const {
-  const auto at = held_.find(reader);
-  std::uint64_t units = 0;
-  if (at == held_.end()) return units;
-  for (const std::uint32_t unit : at->second) units += deferred_.at(unit).units;
-  return units;
+void ZoneState::review_held(std::span<const ReadRange> readers) {
+  deferred_.review_held(readers, [this](UnitRun run) { free(run); });
 }
 
 Status ZoneState::replay_alloc(UnitRun run, Lsn lsn) {
   if (lsn <= image_lsn_) return {};
   // What is taken has to be deferred: then the writer had reclaimed it before.
-  if (taken_.used_in(run) != deferred_in(run)) {
+  if (taken_.used_in(run) != deferred_.units_in(run)) {
     return corrupt(name(run) + ": allocated by LSN " + std::to_string(lsn) +
                    " although some of it is in use");
   }
-  drop_deferred(run);
+  deferred_.drop(run);
   forget_missing(run);
   taken_.force_set(run);
   last_lsn_ = std::max(last_lsn_, lsn);
@@ -362,7 +229,7 @@ Status ZoneState::mark_used(UnitRun run) {
   if (is_live(run)) return {};
   // Those marks were of an earlier owner.
   forget_missing(run);
-  drop_deferred(run);
+  deferred_.drop(run);
   taken_.force_set(run);
   dirty_ = true;
   return {};
@@ -462,7 +329,7 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
     image.deferred.push_back({extent.run(), lsn, 0});
   }
   const Lsn oldest = lsn > kMaxImageAge ? lsn - kMaxImageAge : 0;
-  for (const auto& [unit, deferred] : deferred_) {
+  for (const auto& [unit, deferred] : deferred_.by_unit()) {
     const Lsn freed = std::max(deferred.freed, oldest);
     image.deferred.push_back(
         {{unit, deferred.units}, freed, deferred.born < oldest ? Lsn{0} : deferred.born});
@@ -484,7 +351,7 @@ std::vector<UnitRun> ZoneState::live_runs() const {
   UnitBitmap live = taken_;
   live.force_clear({0, 1});
   for (const auto& [unit, units] : in_flight_) live.force_clear({unit, units});
-  for (const auto& [unit, deferred] : deferred_) live.force_clear({unit, deferred.units});
+  for (const auto& [unit, deferred] : deferred_.by_unit()) live.force_clear({unit, deferred.units});
   return live.used_runs();
 }
 
@@ -510,32 +377,21 @@ Status ZoneState::check_invariants() const {
     if (!rest.clear({unit, units}).ok()) return corrupt(subject + "Z1: in flight twice or free");
     in_flight += units;
   }
-  std::uint64_t deferred = 0;
-  for (const auto& [unit, entry] : deferred_) {
+  for (const auto& [unit, entry] : deferred_.by_unit()) {
     if (!rest.clear({unit, entry.units}).ok()) return corrupt(subject + "Z1: deferred twice");
-    std::size_t places = by_lsn_.contains({entry.freed, unit}) ? 1 : 0;
-    for (const auto& [reader, units] : held_) {
-      if (!units.contains(unit)) continue;
-      ++places;
-      if (!reader.needs(entry.born, entry.freed)) return corrupt(subject + "Z5: held for nothing");
-    }
-    if (places != 1) return corrupt(subject + "Z5: a deferred run is not in one index");
-    deferred += entry.units;
   }
-  std::size_t indexed = by_lsn_.size();
-  for (const auto& [reader, units] : held_) indexed += units.size();
-  if (indexed != deferred_.size()) return corrupt(subject + "Z5: the indexes have too many");
-  if (births_.size() != by_birth_.size()) return corrupt(subject + "Z6: births in one index only");
+  if (const char* const fault = deferred_.find_fault(); fault != nullptr) {
+    return corrupt(subject + fault);
+  }
+  if (!births_.is_whole()) return corrupt(subject + "Z6: births in one index only");
   std::uint64_t born = 0;
-  for (const auto& [unit, birth] : births_) {
-    if (unit < born || !is_live({unit, birth.units}) || !by_birth_.contains({birth.lsn, unit})) {
+  for (const auto& [unit, birth] : births_.by_unit()) {
+    if (unit < born || !is_live({unit, birth.units})) {
       return corrupt(subject + "Z6: a birth of units that are not live");
     }
     born = std::uint64_t{unit} + birth.units;
   }
-  if (in_flight != in_flight_units_ || deferred != deferred_units_) {
-    return corrupt(subject + "Z4: a counter is wrong");
-  }
+  if (in_flight != in_flight_units_) return corrupt(subject + "Z4: a counter is wrong");
   for (const UnitSet& slot : missing_) {
     for (const UnitRun& run : slot.runs()) {
       if (!has(run) || !taken_.all_used(run) || overlaps(in_flight_, run)) {

@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "alloc/bitmap.h"
+#include "alloc/deferred_runs.h"
+#include "alloc/stripe_births.h"
 #include "alloc/unit_set.h"
 #include "alloc/zone.h"
 #include "alloc/zone_image.h"
@@ -35,16 +36,6 @@ struct SpaceCounters {
   bool operator==(const SpaceCounters&) const = default;
   SpaceCounters& operator+=(const SpaceCounters& other);
   SpaceCounters& operator-=(const SpaceCounters& other);
-};
-
-// What somebody who reads for long may still look at: stripes that were born at or before `upto`,
-// of those that were freed behind `from`.
-struct ReadRange {
-  Lsn from = 0;
-  Lsn upto = 0;
-
-  bool needs(Lsn born, Lsn freed) const { return born <= upto && freed > from; }
-  auto operator<=>(const ReadRange&) const = default;
 };
 
 class ZoneState {
@@ -74,7 +65,7 @@ class ZoneState {
     return open_ ? taken_.free_runs() : std::vector<UnitRun>{};
   }
   // The lowest LSN among the deferred runs; nothing when there are none.
-  std::optional<Lsn> oldest_deferred() const;
+  std::optional<Lsn> oldest_deferred() const { return deferred_.oldest(); }
 
   bool has(UnitRun run) const;  // inside, not empty, without the header unit
   bool is_live(UnitRun run) const;
@@ -88,14 +79,16 @@ class ZoneState {
   void publish_alloc(UnitRun run, Lsn lsn);
   Status publish_free(UnitRun run, Lsn lsn);
   // The stripe that begins at `unit`, published just now, holds what was there at `born` already.
-  void born_before(std::uint32_t unit, Lsn born);
+  void born_before(std::uint32_t unit, Lsn born) { births_.born_before(unit, born); }
   void reclaim(Lsn limit, std::span<const ReadRange> readers = {});
   // What is held for none of `readers` any more is held for another of them, or free. Both sorted.
   void review_held(std::span<const ReadRange> readers);
-  bool holds_any() const { return !held_.empty(); }
-  std::uint64_t held_for(const ReadRange& reader) const;  // units
+  bool holds_any() const { return deferred_.holds_any(); }
+  std::uint64_t held_for(const ReadRange& reader) const {  // units
+    return deferred_.held_for(reader);
+  }
   // Births at or before `lsn` need not be known any more.
-  void forget_births(Lsn lsn);
+  void forget_births(Lsn lsn) { births_.forget(lsn); }
   bool has_births() const { return !births_.empty(); }
 
   // Precondition of the next three: has(run).
@@ -123,31 +116,10 @@ class ZoneState {
   Status check_invariants() const;
 
  private:
-  struct Deferred {
-    std::uint32_t units = 0;
-    Lsn freed = 0;
-    Lsn born = 0;
-  };
-  struct Birth {
-    std::uint32_t units = 0;
-    Lsn lsn = 0;
-  };
-
-  template <typename Map>
-  static auto first_overlap(Map& map, UnitRun run);
-  template <typename Map>
-  static bool overlaps(const Map& map, UnitRun run);
-
   UnitRun take_run(UnitRun run);
   std::string name(UnitRun run) const;
-  std::uint64_t deferred_in(UnitRun run) const;
-  void add_deferred(UnitRun run, Lsn lsn, Lsn born);
-  // Of units that are live: the first of them, 0 where any may be old. They have none afterwards.
-  Lsn take_births(UnitRun run);
-  void set_birth(UnitRun run, Lsn lsn);
-  void settle(std::uint32_t unit, std::span<const ReadRange> readers);
-  // Deferred -> live, for any part of `run` that is deferred.
-  void drop_deferred(UnitRun run);
+  // What was deferred, and nobody may look at any more.
+  void free(UnitRun run);
   void forget_missing(UnitRun run);
   void forget_packs(UnitRun run);
 
@@ -155,14 +127,9 @@ class ZoneState {
   std::vector<ZoneSlot> slots_;
   UnitBitmap taken_;                                  // all but free, Z2
   std::map<std::uint32_t, std::uint32_t> in_flight_;  // first unit -> units
-  std::map<std::uint32_t, Deferred> deferred_;        // by first unit
-  // Deferred runs, each in one of two: {freed, first unit} of those that no reclaim() has looked
-  // at, and those that it holds for a reader, by first unit.
-  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;
-  std::map<ReadRange, std::set<std::uint32_t>> held_;
-  std::map<std::uint32_t, Birth> births_;             // of live runs, by first unit: Z6
-  std::set<std::pair<Lsn, std::uint32_t>> by_birth_;  // {LSN, first unit}
-  std::vector<UnitSet> missing_;                      // per slot
+  DeferredRuns deferred_;
+  StripeBirths births_;
+  std::vector<UnitSet> missing_;  // per slot
   struct Pack {
     std::uint32_t units = 0;
     std::uint32_t footer = 0;
@@ -171,7 +138,6 @@ class ZoneState {
   };
   std::map<std::uint32_t, Pack> packs_;  // by first unit
   std::uint64_t in_flight_units_ = 0;
-  std::uint64_t deferred_units_ = 0;
   Lsn image_lsn_ = 0;
   Lsn last_lsn_ = 0;          // highest published
   std::uint32_t cursor_ = 1;  // where the last allocation ended

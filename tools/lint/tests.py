@@ -17,6 +17,7 @@ FOLDERS = ["base", "io", "alloc", "ec", "compression", "kv", "core", "tools"]
 WITHOUT = {
     "base/os_mutex.h": "std::mutex, annotated; every test of an I/O queue",
     "base/thread_annotations.h": "macros that make no code",
+    "alloc/run_map.h": "two templates; deferred_runs_test.cc, stripe_births_test.cc",
     "core/api/commit_callback.h": "a type",
     "core/api/commit_options.h": "an aggregate",
     "core/api/damage.h": "aggregates; damage_list_test.cc of faults",
@@ -63,6 +64,10 @@ WITHOUT = {
     "core/transact/write_gate.h": "buffered_commit_test.cc, device_failure_test.cc",
     "core/transact/zone_maker.h": "waiting_zones_test.cc",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
+    "core/commit/commit_group.h": "aggregates",
+    "core/commit/commit_rounds.h": "commit_pipeline_test.cc, commit_pipeline_membership_test.cc, commit_pipeline_recall_test.cc",
+    "core/commit/group_records.h": "stripe_placer_test.cc, commit_pipeline_test.cc",
+    "core/commit/pipeline_tasks.h": "counts; commit_pipeline_recall_test.cc",
     "core/commit/log_room.h": "an enumeration",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/membership/membership.h": "device_failure_test.cc, commit_rules_test.cc, refused_requests_test.cc",
