@@ -241,18 +241,29 @@ std::string_view to_string(Algorithm algorithm) {
   return "unknown";
 }
 
+std::string algorithm_names() {
+  std::string names;
+  for (const Algorithm algorithm : kAlgorithms) {
+    if (!names.empty()) names += algorithm == kAlgorithms.back() ? " or " : ", ";
+    names += to_string(algorithm);
+  }
+  return names;
+}
+
 Result<Algorithm> parse_algorithm(std::string_view text) {
-  for (Algorithm algorithm : {Algorithm::kNone, Algorithm::kSnappy, Algorithm::kZstd,
-                              Algorithm::kLz4, Algorithm::kZlib}) {
+  for (Algorithm algorithm : kAlgorithms) {
     if (text == to_string(algorithm)) return algorithm;
   }
   return Error{ErrorCode::kInvalidArgument,
                "\"" + printable(text, 64) + "\" is not a compression algorithm",
-               "Use none, snappy, zstd, lz4 or zlib."};
+               "Use " + algorithm_names() + "."};
 }
 
 Result<Algorithm> algorithm_from_disk(std::uint8_t value) {
-  if (value <= static_cast<std::uint8_t>(Algorithm::kZlib)) return static_cast<Algorithm>(value);
+  const auto algorithm = static_cast<Algorithm>(value);
+  if (std::find(kAlgorithms.begin(), kAlgorithms.end(), algorithm) != kAlgorithms.end()) {
+    return algorithm;
+  }
   return Error{ErrorCode::kUnsupported,
                "compression algorithm number " + std::to_string(value) + " is unknown",
                "This version is older than the store: open it with the one that wrote it."};

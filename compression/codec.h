@@ -4,9 +4,11 @@
 // leaves one in use, so neither fibers nor the simulated executor can see it half-way.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -23,7 +25,11 @@ enum class Algorithm : std::uint8_t {
   kZlib = 4,  // raw deflate (RFC 1951)
 };
 
+inline constexpr std::array kAlgorithms = {Algorithm::kNone, Algorithm::kSnappy, Algorithm::kZstd,
+                                           Algorithm::kLz4, Algorithm::kZlib};
+
 std::string_view to_string(Algorithm algorithm);  // "none", "snappy", "zstd", "lz4", "zlib"
+std::string algorithm_names();  // of kAlgorithms, for a sentence: "none, snappy, zstd, lz4 or zlib"
 Result<Algorithm> parse_algorithm(std::string_view text);   // kInvalidArgument
 Result<Algorithm> algorithm_from_disk(std::uint8_t value);  // kUnsupported: not known here
 

@@ -62,9 +62,9 @@ Status set_word(Policy& policy, std::string_view word) {
   } else if (const Result<Algorithm> algorithm = parse_algorithm(word); algorithm.ok()) {
     policy.algorithm = *algorithm;
   } else {
-    return invalid("\"" + printable(word, 64) + "\" is neither a mode nor an algorithm",
-                   "Modes: none, passive, aggressive, force. Algorithms: none, snappy, zstd, lz4, "
-                   "zlib.");
+    return invalid(
+        "\"" + printable(word, 64) + "\" is neither a mode nor an algorithm",
+        "Modes: none, passive, aggressive or force. Algorithms: " + algorithm_names() + ".");
   }
   return ok_status();
 }

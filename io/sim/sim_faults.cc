@@ -2,36 +2,6 @@
 
 namespace hexad::io {
 
-std::string_view to_string(FaultKind kind) {
-  static constexpr std::string_view kNames[kFaultKinds] = {"read error",
-                                                           "read flip",
-                                                           "stored flip",
-                                                           "read zeros",
-                                                           "stale read",
-                                                           "misdirected read",
-                                                           "write error",
-                                                           "partial write error",
-                                                           "late write error",
-                                                           "no space",
-                                                           "torn write",
-                                                           "lost write",
-                                                           "misdirected write",
-                                                           "flush error",
-                                                           "lying flush",
-                                                           "device error",
-                                                           "refused",
-                                                           "hang",
-                                                           "slow"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-bool strikes(FaultKind kind, IoOp op) {
-  if (kind >= FaultKind::kDeviceError) return true;
-  if (kind >= FaultKind::kFlushError) return op == IoOp::kFlush;
-  if (kind >= FaultKind::kWriteErrorBefore) return op == IoOp::kWrite;
-  return op == IoOp::kRead;
-}
-
 std::optional<Fault> FaultList::next(const IoRequest& request) {
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
     if (!strikes(fault->kind, request.op)) continue;

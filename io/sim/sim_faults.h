@@ -40,9 +40,58 @@ enum class FaultKind : std::uint8_t {
 };
 inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::kSlow) + 1;
 
-std::string_view to_string(FaultKind kind);
+// What there is to say of a fault but for its effect, which is in io/sim/sim_device.cc.
+struct FaultFacts {
+  std::string_view name;
+  std::optional<IoOp> of = {};  // of requests of this kind alone
+};
+constexpr FaultFacts facts_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kReadError:
+      return {"read error", IoOp::kRead};
+    case FaultKind::kReadFlip:
+      return {"read flip", IoOp::kRead};
+    case FaultKind::kReadFlipStored:
+      return {"stored flip", IoOp::kRead};
+    case FaultKind::kReadZeros:
+      return {"read zeros", IoOp::kRead};
+    case FaultKind::kReadStale:
+      return {"stale read", IoOp::kRead};
+    case FaultKind::kReadMisdirected:
+      return {"misdirected read", IoOp::kRead};
+    case FaultKind::kWriteErrorBefore:
+      return {"write error", IoOp::kWrite};
+    case FaultKind::kWriteErrorPartly:
+      return {"partial write error", IoOp::kWrite};
+    case FaultKind::kWriteErrorAfter:
+      return {"late write error", IoOp::kWrite};
+    case FaultKind::kWriteNoSpace:
+      return {"no space", IoOp::kWrite};
+    case FaultKind::kWriteTorn:
+      return {"torn write", IoOp::kWrite};
+    case FaultKind::kWriteLost:
+      return {"lost write", IoOp::kWrite};
+    case FaultKind::kWriteMisdirected:
+      return {"misdirected write", IoOp::kWrite};
+    case FaultKind::kFlushError:
+      return {"flush error", IoOp::kFlush};
+    case FaultKind::kFlushLies:
+      return {"lying flush", IoOp::kFlush};
+    case FaultKind::kDeviceError:
+      return {"device error"};
+    case FaultKind::kRefused:
+      return {"refused"};
+    case FaultKind::kHang:
+      return {"hang"};
+    case FaultKind::kSlow:
+      return {"slow"};
+  }
+  return {};
+}
+
+constexpr std::string_view to_string(FaultKind kind) { return facts_of(kind).name; }
 // Can a request of this kind have this fault?
-bool strikes(FaultKind kind, IoOp op);
+constexpr bool strikes(FaultKind kind, IoOp op) { return facts_of(kind).of.value_or(op) == op; }
 
 struct Fault {
   static constexpr std::uint64_t kForever = ~std::uint64_t{0};

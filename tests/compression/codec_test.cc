@@ -12,10 +12,9 @@ using namespace hexad::compression;
 
 namespace {
 
-constexpr Algorithm kAll[] = {Algorithm::kNone, Algorithm::kSnappy, Algorithm::kZstd,
-                              Algorithm::kLz4, Algorithm::kZlib};
-constexpr Algorithm kReal[] = {Algorithm::kSnappy, Algorithm::kZstd, Algorithm::kLz4,
-                               Algorithm::kZlib};
+constexpr auto kAll = kAlgorithms;
+// But for none.
+constexpr std::span kReal = std::span(kAlgorithms).subspan<1>();
 
 Bytes packed(Algorithm algorithm, ByteView in, int level = 0) {
   Bytes out(in.size() * 2 + 1000);

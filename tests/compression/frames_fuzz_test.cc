@@ -30,8 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     decompress_range(*set, offset, stored, out).ignore();
   }
   Bytes out(raw_length);
-  for (Algorithm algorithm :
-       {Algorithm::kSnappy, Algorithm::kZstd, Algorithm::kLz4, Algorithm::kZlib}) {
+  for (Algorithm algorithm : kAlgorithms) {
     decompress(algorithm, input.subspan(size < 4 ? size : 4), out).ignore();
   }
   return 0;

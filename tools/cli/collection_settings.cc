@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "compression/codec.h"
 #include "tools/cli/names.h"
 
 namespace hexad::tools {
@@ -49,7 +50,7 @@ Result<std::uint64_t> bound(const char* option, Result<std::uint64_t> parsed) {
 void CollectionSettings::declare(Arguments& arguments) {
   arguments_ = &arguments;
   arguments.option(kMode, mode_, "none, passive, aggressive or force");
-  arguments.option(kAlgorithm, algorithm_, "snappy, zstd, lz4, zlib or none");
+  arguments.option(kAlgorithm, algorithm_, compression::algorithm_names());
   arguments.option(kLevel, level_, "Of the algorithm, a whole number; 0 is its default");
   arguments.option(kRequiredRatio, required_ratio_,
                    "Keep what is compressed to this part of its size or less, like 0.875");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "compression/codec.h"
 #include "tools/cli/file.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
@@ -82,7 +83,7 @@ class Mkfs final : public Verb {
     arguments.size("--checksum-block", checksum_block_,
                    "Bytes under one checksum: 4KiB, 16KiB or 64KiB [16KiB]");
     arguments.option("--compression", compression_, "none, passive, aggressive or force [none]");
-    arguments.option("--algorithm", algorithm_, "snappy, zstd, lz4 or zlib [snappy]");
+    arguments.option("--algorithm", algorithm_, compression::algorithm_names() + " [snappy]");
     arguments.size("--log-size", log_size_, "Bytes of each log copy [by capacity]");
     arguments.flag("--redundant-devices", redundant_devices_,
                    "Each device is redundant itself (RAID array, EBS volume, zvol, RBD image): "
