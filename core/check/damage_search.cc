@@ -52,7 +52,8 @@ Result<DamageSearch::Outcome> DamageSearch::run() {
   HEXAD_TRY(walk.over_objects([&](std::string_view key, const ObjectRecord& record) {
     return look_at_object(view, key, record);
   }));
-  state.view.reset();  // the pin stays: places of blobs do not change hands
+  state.view.reset();
+  outcome_.pin = std::move(state.pin);
   HEXAD_TRY(judge());
   std::sort(outcome_.found.begin(), outcome_.found.end(),
             [](const Found& a, const Found& b) { return order(a.damage, b.damage); });

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "core/api/damage.h"
 #include "core/blob/blob_read.h"
+#include "core/cache/read_pins.h"
 #include "core/check/damage_list.h"
 #include "core/metadata/metadata.h"
 #include "core/read/store_reader.h"
@@ -49,6 +50,9 @@ class DamageSearch {
   struct Outcome {
     std::vector<Found> found;       // by object and offset
     std::vector<DamagedBlob> over;  // what is no damage any more (DM2)
+    // While it is held, places of blobs do not change hands: nobody notes another blob under a name
+    // of `over`, which whoever drops those would drop with them.
+    ReadPins::Pin pin;
   };
 
   // `noted`: what is looked for. `go_on`: asked now and then; false ends it with kClosed.

@@ -201,8 +201,7 @@ Result<DeviceId> DeviceReplacement::take_place(const Replacement& replacement,
   }
   bool failed_again = false;
   if (joined.ok()) {
-    joined = beside_.returns.rejoin(id, failed_again,
-                                    data ? std::set<DeviceId>{id} : std::set<DeviceId>());
+    joined = rejoin(id, failed_again, data ? std::set<DeviceId>{id} : std::set<DeviceId>());
   }
   const bool named = parts_.membership.root().find(id)->uuid == uuid;
   if (!named && !parts_.pipeline.stopped().has_value()) {

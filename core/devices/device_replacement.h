@@ -55,6 +55,11 @@ class DeviceReplacement {
   Result<AddedTo> in_place_of(DeviceId id, const std::string& path)
       HEXAD_REQUIRES(beside_.turn.mutex());
   void give_back_place(DeviceId id, Former former) HEXAD_REQUIRES(beside_.turn.mutex());
+  // The turn of `returns` is this one's, which the thread safety analysis cannot know.
+  Status rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh)
+      HEXAD_REQUIRES(beside_.turn.mutex()) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
+    return beside_.returns.rejoin(id, failed_again, fresh);
+  }
   // Not under the turn.
   Result<DeviceId> add_beside(const Replacement& replacement);
   Status move_off(const Replacement& replacement, DeviceId by);

@@ -38,7 +38,8 @@ class DeviceReturns {
   // One that is attached, or has been put in the place of another one, is used from now on. Under
   // the turn. `failed_again`: it was in use, and has failed. `fresh`: as for
   // Checkpointer::begin_return().
-  Status rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh = {});
+  Status rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh = {})
+      HEXAD_REQUIRES(turn_.mutex());
 
   // A device has left, or others are away than were.
   void wake();

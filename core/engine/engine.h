@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/api/commit_options.h"
@@ -100,8 +101,18 @@ class Engine {
   Status sync();
   bool waits_for_devices() const { return silent_->any_soon(); }
   // Precondition: open for writing; so for all of these.
-  InternalCommits& own_commits() { return *own_commits_; }
-  StreamRoom& stream_room() { return commit_path_->stream_room(); }
+  // Precondition of these, of devices() and of stored_hint(): the store is not open for reading
+  // alone, of which writable() says so.
+  InternalCommits& own_commits() {
+    HEXAD_ASSERT(own_commits_ != nullptr &&
+                 "a store that is open for reading alone commits nothing");
+    return *own_commits_;
+  }
+  StreamRoom& stream_room() {
+    HEXAD_ASSERT(commit_path_ != nullptr &&
+                 "a store that is open for reading alone has no writers");
+    return commit_path_->stream_room();
+  }
   IdSource& ids() { return ids_; }
 
   // --- reads ---
@@ -123,7 +134,11 @@ class Engine {
   std::vector<EffectiveOption> effective_options() const;
 
   // Precondition: writable().
-  Devices& devices() { return *devices_; }
+  Devices& devices() {
+    HEXAD_ASSERT(devices_ != nullptr &&
+                 "a store that is open for reading alone changes no devices");
+    return *devices_;
+  }
   Status serve_control();  // engine_control.cc
 
   // --- for streams ---
@@ -158,6 +173,8 @@ class Engine {
   // The hint for data that comes without one: the object's own, where the policy heeds it.
   Result<Hint> stored_hint(std::string_view collection, std::string_view name,
                            const compression::Policy& policy) {
+    HEXAD_ASSERT(commit_path_ != nullptr &&
+                 "a store that is open for reading alone has no writers");
     return commit_path_->preparer().stored_hint(collection, name, policy);
   }
   Status writable() const { return gate_->check(); }

@@ -29,7 +29,7 @@ Status Recovery::load_zones() {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> cursor, reader->cursor());
   HEXAD_TRY(cursor->seek(zone_key(0)));
   for (; cursor->valid();) {
-    HEXAD_TRY_ASSIGN(const std::uint32_t zone, parse_zone_key(cursor->key()));
+    HEXAD_TRY_ASSIGN(const alloc::ZoneId zone, parse_zone_key(cursor->key()));
     HEXAD_TRY_ASSIGN(const alloc::ZoneImage image,
                      alloc::decode_zone_image(as_bytes(cursor->value())));
     if (image.zone != zone) {

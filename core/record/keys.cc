@@ -64,7 +64,7 @@ std::string deletion_key(CollectionId space, std::string_view from) {
   return key;
 }
 
-std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view list) {
+std::string forward_key(alloc::ZoneId zone, std::uint32_t unit, std::string_view list) {
   std::string key = tagged(kForwardTag, 8 + list.size());
   append_be32(key, zone);
   append_be32(key, unit);
@@ -72,7 +72,7 @@ std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view
   return key;
 }
 
-std::string forward_prefix(std::uint32_t zone, std::uint32_t unit) {
+std::string forward_prefix(alloc::ZoneId zone, std::uint32_t unit) {
   return forward_key(zone, unit, {});
 }
 
@@ -171,7 +171,7 @@ std::string page_prefix(BodyId body) {
   return key;
 }
 
-std::string zone_key(std::uint32_t zone) {
+std::string zone_key(alloc::ZoneId zone) {
   std::string key = tagged(kZoneTag, 4);
   append_be32(key, zone);
   return key;
@@ -238,9 +238,9 @@ Result<BodyId> parse_writer_key(std::string_view key) {
   return BodyId{read_be64(key, 1)};
 }
 
-Result<std::uint32_t> parse_zone_key(std::string_view key) {
+Result<alloc::ZoneId> parse_zone_key(std::string_view key) {
   if (!has_shape(key, kZoneTag, 5)) return broken_key("zone", key);
-  return read_be32(key, 1);
+  return alloc::ZoneId{read_be32(key, 1)};
 }
 
 Result<std::string_view> parse_collection_key(std::string_view key) {

@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 
+#include "alloc/zone.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/ids.h"
@@ -76,8 +77,8 @@ std::string collection_key(std::string_view name);
 std::string cut_key(BodyId body);
 std::string deletion_key(CollectionId space, std::string_view from);
 // `list`: the key of a list of extents, has_extents().
-std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view list);
-std::string forward_prefix(std::uint32_t zone, std::uint32_t unit);
+std::string forward_key(alloc::ZoneId zone, std::uint32_t unit, std::string_view list);
+std::string forward_prefix(alloc::ZoneId zone, std::uint32_t unit);
 std::string unplaced_forward_key(Lsn lsn, std::uint32_t index, std::string_view list);
 std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
@@ -91,7 +92,7 @@ std::string totals_key(CollectionId collection);
 std::string writer_key(BodyId body);
 std::string page_key(BodyId body, std::uint32_t page);
 std::string page_prefix(BodyId body);
-std::string zone_key(std::uint32_t zone);
+std::string zone_key(alloc::ZoneId zone);
 
 // Whether the value of the key is an object, an entry of an omap, or a page.
 bool has_extents(std::string_view key);
@@ -131,7 +132,7 @@ struct PageKey {
   std::uint32_t page = 0;
 };
 struct ForwardKey {
-  std::uint32_t zone = 0;
+  alloc::ZoneId zone = 0;
   std::uint32_t unit = 0;  // where the pack stripe begins
   std::string_view list;   // into the key
 };
@@ -146,7 +147,7 @@ Result<DeletionKey> parse_deletion_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
 Result<BodyId> parse_cut_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);
-Result<std::uint32_t> parse_zone_key(std::string_view key);
+Result<alloc::ZoneId> parse_zone_key(std::string_view key);
 Result<std::string_view> parse_collection_key(std::string_view key);
 
 // The smallest string greater than every string that starts with `prefix`; nothing when there is

@@ -43,7 +43,7 @@ struct StripeProof {
 };
 
 struct ZoneCreation {
-  std::uint32_t zone = 0;
+  alloc::ZoneId zone = 0;
   std::uint32_t units = 0;  // the header's included
   std::vector<alloc::ZoneSlot> slots;
   bool operator==(const ZoneCreation&) const = default;
