@@ -4,6 +4,7 @@
 
 #include "core/check/known_damage.h"
 #include "core/check/scrubber.h"
+#include "core/jobs/silence_job.h"
 #include "core/report/counter_report.h"
 
 namespace hexad::core {
@@ -186,9 +187,6 @@ void Engine::make_jobs() {
       std::make_unique<SealJob>(executor().clock(), [this] { pipeline_->request_durable(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
-  silence_job_ = std::make_unique<SilenceJob>(
-      executor().clock(), static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
-      [this] { return silent_->leave_hanging(); });
   damage_job_ =
       std::make_unique<DamageJob>(executor().clock(), [this] { return reports_.damage->write(); });
   make_devices();
@@ -204,7 +202,11 @@ void Engine::make_jobs() {
   jobs_->add_crew("hexad-seal", {seal_job_.get()});
   jobs_->add_crew("hexad-repair", {repair_job_.get()});
   // Last: every other one may wait for a device that does not answer.
-  jobs_->add_crew("hexad-silence", {silence_job_.get()});
+  jobs_->add_job("hexad-silence",
+                 std::make_unique<SilenceJob>(
+                     executor().clock(),
+                     static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
+                     [this] { return silent_->leave_hanging(); }));
 }
 
 }  // namespace hexad::core

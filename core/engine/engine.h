@@ -47,7 +47,6 @@
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
 #include "core/jobs/seal_job.h"
-#include "core/jobs/silence_job.h"
 #include "core/jobs/zone_job.h"
 #include "core/membership/device_history.h"
 #include "core/membership/membership.h"
@@ -261,7 +260,6 @@ class Engine {
   std::unique_ptr<CleanJob> clean_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
-  std::unique_ptr<SilenceJob> silence_job_;
   std::unique_ptr<DamageJob> damage_job_;
   std::unique_ptr<Devices> devices_;  // as the pipeline
   std::unique_ptr<JobScheduler> jobs_;

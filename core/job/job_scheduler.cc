@@ -18,6 +18,11 @@ void JobScheduler::add_crew(std::string thread_name, const std::vector<Job*>& jo
   crews_.push_back(std::move(crew));
 }
 
+void JobScheduler::add_job(std::string thread_name, std::unique_ptr<Job> job) {
+  add_crew(std::move(thread_name), std::vector<Job*>{job.get()});
+  owned_.push_back(std::move(job));
+}
+
 Status JobScheduler::start() {
   for (const std::unique_ptr<Crew>& crew : crews_) {
     HEXAD_ASSERT(crew->thread == nullptr);

@@ -38,6 +38,8 @@ class JobScheduler {
 
   // A thread for these jobs, which outlive the scheduler. Before start().
   void add_crew(std::string thread_name, const std::vector<Job*>& jobs);
+  // A thread for a job that nobody else has to do with: it is the scheduler's.
+  void add_job(std::string thread_name, std::unique_ptr<Job> job);
   // Makes the threads: all that there will ever be. Once. Errors: the system refuses one; those
   // that there are by then are ended by stop().
   Status start();
@@ -84,6 +86,7 @@ class JobScheduler {
   std::pair<Crew*, Entry*> find(const Job& job);
 
   io::Executor& executor_;
+  std::vector<std::unique_ptr<Job>> owned_;
   std::vector<std::unique_ptr<Crew>> crews_;  // the same since start()
   io::Mutex mutex_;                           // what changes of crews and entries, and below
   std::uint64_t turns_ HEXAD_GUARDED_BY(mutex_) = 0;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -255,6 +256,25 @@ TEST_CASE("job scheduler: winding down, only what must be finished goes on, unti
     CHECK(f.order == "abb");
     f.jobs.stop();
   });
+}
+
+TEST_CASE("job scheduler: a job of its own takes steps until the end, and goes with it") {
+  io::SimExecutor sim{7};
+  int taken = 0;
+  {
+    JobScheduler jobs{sim};
+    auto job = std::make_unique<TestJob>("own", sim);
+    job->steps_left = 3;
+    job->taken = [&] { ++taken; };
+    jobs.add_job("own", std::move(job));
+    REQUIRE(jobs.status().size() == 1);
+    sim.run([&] {
+      REQUIRE(jobs.start().ok());
+      sim.sleep_for(kSecond);
+      jobs.stop();
+    });
+  }
+  CHECK(taken == 3);
 }
 
 TEST_CASE("job scheduler: one that was never started stops") {
