@@ -493,7 +493,7 @@ struct FsckReport {
   std::uint64_t bad_header_slots = 0;
   // Deep, of a store that is open for reading: cells of the last commits that are not whole, as a
   // crash leaves them. No findings: the other cells make up for them, and the next opening for
-  // writing writes them again.
+  // writing writes them again, but for a snapshot, in which they stay so.
   std::uint64_t torn_cells = 0;
   bool complete = true;  // false: FsckOptions::progress ended it before it was through
   // Returns how many findings have not been repaired.

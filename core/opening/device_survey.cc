@@ -198,11 +198,31 @@ std::string damage_of(const SurveyedDevice& device) {
     text = "one label copy is damaged: " + device.damaged_copy->message;
   }
   for (const std::string& root : device.bad_roots) text += (text.empty() ? "" : "; ") + root;
-  if (!text.empty()) text += "; the next opening for writing writes it again";
+  if (!text.empty()) {
+    text += io::is_snapshot_path(device.path)
+                ? "; it stays so in a snapshot: the next opening for writing, or a scrub, of the "
+                  "pool that it was taken of writes it again there"
+                : "; the next opening for writing writes it again";
+  }
   if (device.other_copy_stays()) {
     text += (text.empty() ? "" : "; ") +
             ("one label copy is not for this program, and stays: " + device.damaged_copy->message);
   }
+  return text;
+}
+
+// What makes a device that was away a part of the pool again.
+std::string who_takes_in(const std::string& path, const alloc::RootDevice& row) {
+  const std::string by_hand = "hexad device online POOL " + std::to_string(row.id);
+  std::string text = io::is_snapshot_path(path)
+                         ? "; it stays so in a snapshot; in the pool that it was taken of, "
+                         : "; ";
+  // AD5: where nothing is on it, it is to go.
+  text += row.draining
+              ? by_hand +
+                    " takes it in again, where an opening for writing does not since nothing is "
+                    "left on it"
+              : "an opening for writing takes it in again, or " + by_hand;
   return text;
 }
 
@@ -365,14 +385,14 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(like->label->pool_options));
   // Where the devices are as they were at some moment, a fast directory is not, and what it has of
   // later would be taken for theirs. It is a copy, and they do without.
-  const bool of_the_past =
+  survey.of_the_past =
       std::any_of(pool.devices.begin(), pool.devices.end(),
                   [](const std::string& path) { return io::is_snapshot_path(path); });
   // A pool without fast devices keeps its log on the data devices; a directory that it is given all
   // the same has the index alone.
   const std::set<DeviceId> fast = fast_devices(survey);
   const bool with_logs = !fast.empty();
-  if (!of_the_past) {
+  if (!survey.of_the_past) {
     survey.fast_directories = pool.fast_directories;
     if (survey.fast_directories.empty()) {
       survey.fast_directories = fast_directories_of_labels(survey.options, fast);
@@ -493,14 +513,7 @@ Result<Assignment> assign_members(Survey& survey) {
     } else if (standing.standing == alloc::Standing::kAway) {
       member->device = std::move(device.device);
       member->returning = true;
-      // AD5: where nothing is on it, it is to go.
-      member->detail +=
-          row->draining
-              ? "; hexad device online POOL " + std::to_string(row->id) +
-                    " takes it in again, where an opening for writing does not since nothing is "
-                    "left on it"
-              : "; an opening for writing takes it in again, or hexad device online POOL " +
-                    std::to_string(row->id);
+      member->detail += who_takes_in(device.path, *row);
     }
   }
   for (const SurveyedDevice& device : survey.devices) {

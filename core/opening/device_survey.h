@@ -51,6 +51,7 @@ struct Survey {
   PoolOptions options;
   std::vector<SurveyedDevice> devices;  // in the order given
   io::OpenMode mode = io::OpenMode::kReadOnly;
+  bool of_the_past = false;  // of snapshots: no opening will ever write here
   // Fast directories to use: as described, else as the labels say.
   std::vector<std::string> fast_directories;
 };

@@ -430,8 +430,11 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
     if (parts.torn.count() > 0) {
       parts.notes.push_back("recovery: " + std::to_string(parts.torn.count()) +
                             " cells of the last commits are not whole, as a crash leaves them; the "
-                            "others make up for them, and the next opening for writing writes them "
-                            "again");
+                            "others make up for them, " +
+                            (survey.of_the_past
+                                 ? "and they stay so in a snapshot: in the pool that it was taken "
+                                   "of, its writer or its next opening for writing writes them"
+                                 : "and the next opening for writing writes them again"));
     }
   }
   return {};

@@ -116,7 +116,7 @@ class Store(DevicesAsync):
         objects_checked, stripes_checked, bytes_checked, bad_header_slots (copies of labels and
         roots that were damaged or out of date), torn_cells (deep, of a store that is open for reading:
         cells of the last commits that a crash has left, and that the next opening for writing writes
-        again; no errors).
+        again, where it is no snapshot; no errors).
 
         deep: reads every byte, checks every checksum and all parity. repair: puts right what can be.
         ClosedError when the store is closed, or opened for writing, meanwhile.

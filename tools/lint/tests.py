@@ -128,7 +128,6 @@ WITHOUT = {
     "tools/import_export/exporter.h": "tests/tools/tree_test.py",
     "tools/import_export/importer.h": "tests/tools/tree_test.py",
     "tools/import_export/transfer_options.h": "an aggregate",
-    "tools/verbs/findings.h": "tests/tools/cli_test.py",
     "tools/verbs/from_to.h": "tests/tools/object_test.py",
     "tools/verbs/look.h": "tests/tools/cli_pool_test.py",
     "tools/verbs/verbs.h": "tests/tools/cli_test.py",

@@ -26,19 +26,13 @@ Json as_json(const FsckReport& report, const Missing& missing) {
               {"missing_devices", missing.devices}};
 }
 
-void print(Output& out, const FsckReport& report) {
+void print(Output& out, const FsckReport& report, const StoreStatus& status) {
   print_findings(out, report.findings);
   out.note(fmt::format("{} errors; checked {} objects, {} stripes, {}{}", report.errors(),
                        report.objects_checked, report.stripes_checked,
                        format_size(report.bytes_checked),
                        report.complete ? "" : ", and then it was interrupted"));
-  if (report.torn_cells > 0) {
-    out.note(
-        fmt::format("{} cells of the last commits are not whole, as a crash leaves them, and the "
-                    "others make up for them: the next command that writes to the pool writes "
-                    "them again",
-                    report.torn_cells));
-  }
+  if (report.torn_cells > 0) out.note(describe_torn(report.torn_cells, status));
 }
 
 class Fsck final : public Verb {
@@ -66,11 +60,12 @@ class Fsck final : public Verb {
       }
       // Their cells could not be looked at: nothing is wrong with the others, and too little is
       // there.
-      const Missing missing = missing_devices(store.status());
+      const StoreStatus status = store.status();
+      const Missing missing = missing_devices(status);
       if (session.out().json()) {
         session.out().object(as_json(report, missing));
       } else {
-        print(session.out(), report);
+        print(session.out(), report, status);
       }
       if (!report.complete) return interrupted_error();
       const bool too_little = options_.deep && missing.devices > 0;

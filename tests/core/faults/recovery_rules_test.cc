@@ -288,6 +288,42 @@ TEST_CASE("rules: R8 who only reads finds no damage in a tail that is not whole,
   }
 }
 
+TEST_CASE("rules: R8 of a snapshot nobody says that an opening heals it") {
+  World world;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    lose_two_cells(world);
+    return commit_tail_and_cut(world, store);
+  }) == "");
+  RuntimeOptions reading;
+  reading.access = Access::kReadOnly;
+  const auto note_of_cells = [](Store& store) -> std::string {
+    for (const std::string& note : store.status().notes) {
+      if (note.find("cells of the last commits") != std::string::npos) return note;
+    }
+    return "";
+  };
+  std::string note;
+  REQUIRE(world.with_store([&](Store& store) { note = note_of_cells(store); }, reading) == "");
+  REQUIRE_THAT(note, Catch::EndsWith("the next opening for writing writes them again"));
+
+  // The images of the data devices, as of this moment.
+  SimSystem past;
+  PoolDescription snapshot;
+  for (const std::string& name : world.pool().devices) {
+    snapshot.devices.push_back("rbd:log/" + name + "@monday");
+    past.add_disk(snapshot.devices.back(), world.system().disk(name).snapshot(), {});
+  }
+  REQUIRE(with_store(
+              past, snapshot,
+              [&](Store& store) -> std::string {
+                note = note_of_cells(store);
+                return text(store, "tail") == noise(kLarge, 2) ? findings(store) : "tail";
+              },
+              reading) == "");
+  REQUIRE_THAT(note, Catch::EndsWith("they stay so in a snapshot: in the pool that it was taken "
+                                     "of, its writer or its next opening for writing writes them"));
+}
+
 TEST_CASE("rules: R8 what was healed stays healed when the power fails after opening") {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);

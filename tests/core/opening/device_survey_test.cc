@@ -241,6 +241,41 @@ TEST_CASE("device_survey: absent, unreadable and damaged devices are shown at me
   CHECK(found.members[4].path == "dev4");
 }
 
+// What is wrong in a snapshot stays so: no opening writes there.
+TEST_CASE("device_survey: of a snapshot it is told who puts right what, and where") {
+  StoreFixture fixture;
+  fixture.take_away(3);
+  {
+    Store store = fixture.open();
+    REQUIRE(testing::put(store, "a", "b").ok());
+    REQUIRE(store.close().ok());
+  }
+  fixture.bring_back(3);
+  fixture.media(2)->write(alloc::kHeadOffset + 40, Bytes(100, std::byte{0x5a}));
+  const Assignment live = assigned(fixture);
+  CHECK(live.members[2].state == "ok");
+  CHECK_THAT(live.members[2].detail,
+             Catch::EndsWith("; the next opening for writing writes it again"));
+  CHECK(live.members[3].state == "away");
+  CHECK_THAT(live.members[3].detail, Catch::Contains("; an opening for writing takes it in again"));
+
+  for (std::string& path : fixture.pool.devices) {
+    const Bytes bytes = read_media(*fixture.memory.media(path));
+    path = "rbd:log/" + path + "@monday";
+    REQUIRE(fixture.memory.create_device(path, bytes.size()).ok());
+    fixture.memory.media(path)->write(0, bytes);
+  }
+  const Assignment past = assigned(fixture);
+  CHECK(past.members[2].state == "ok");
+  CHECK_THAT(past.members[2].detail,
+             Catch::EndsWith("; it stays so in a snapshot: the next opening for writing, or a "
+                             "scrub, of the pool that it was taken of writes it again there"));
+  CHECK(past.members[3].state == "away");
+  CHECK_THAT(past.members[3].detail,
+             Catch::Contains("; it stays so in a snapshot; in the pool that it was taken of, an "
+                             "opening for writing takes it in again"));
+}
+
 TEST_CASE("device_survey: a label that contradicts itself or the others costs that device alone") {
   const auto [change, problem] = GENERATE(table<std::function<void(alloc::Label&)>, std::string>({
       {[](alloc::Label& l) { l.k = 2; }, "profile, 2+2, is not that of its pool options, 4+2"},
