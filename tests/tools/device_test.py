@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, main
 
 
 class DeviceTest(PoolTest):
@@ -26,7 +26,7 @@ class DeviceTest(PoolTest):
             process.stdin.flush()
             yield process.pid
             process.stdin.close()
-            self.assertEqual(process.wait(60), 0)
+            self.assertEqual(process.wait(PATIENCE), 0)
 
 
 class Can(DeviceTest):
@@ -57,8 +57,10 @@ class Can(DeviceTest):
             os.rename(device + ".away", device)
         text = self.ok("device", "can", pool, "offline", "0").text
         self.assertTrue(text.startswith("yes: "), text)
-        # Comes back with what it missed, and all is as it was.
+        # Comes back with what it missed, and all is as it was. A put gives it that for two seconds only,
+        # which may be too little for the disk.
         self.ok("put", pool, "b", "-", stdin=b"2")
+        self.ok("device", "catch-up", pool)
         self.assertEqual(self.can(0, pool, "offline", "3")["faults_tolerated"], 1)
 
     def test_half_of_the_devices_of_a_closed_pool_may_be_read_alone(self):
@@ -238,8 +240,9 @@ class Online(DeviceTest):
             answer = self.ok("device", "online", pool, "2", "--path", away, "--json").json
             self.assertEqual(answer["answered_by"]["pid"], pid)
             self.assertEqual((answer["id"], answer["path"]), (2, away))
-            self.assertIn(answer["state"], ("behind", "ok"))
-            self.ok("wait", pool, "--for", "rebuild", "--timeout", "60")
+            # It is used, and gets what it lacks, which has an end of its own.
+            self.assertNotEqual(answer["state"], "missing")
+            self.ok("wait", pool, "--for", "rebuild", "--timeout", str(PATIENCE))
             self.assertEqual(self.state(pool, 2), "ok")
         # The description names the place.
         self.ok("fsck", pool, "--deep")
@@ -269,7 +272,7 @@ class Online(DeviceTest):
         self.fails(1, "device", "online", pool, "1", "--path", devices[1])
         os.rename(devices[1] + ".away", devices[1])
         answer = self.ok("device", "online", pool, "1", "--json").json
-        self.assertIn(answer["state"], ("behind", "ok"))
+        self.assertNotEqual(answer["state"], "missing")
         self.assertNotIn("answered_by", answer)
         self.ok("device", "catch-up", pool)
         self.assertEqual(self.state(pool, 1), "ok")

@@ -7,6 +7,7 @@ on, so that a verb ends by itself, between two of its steps, or is through; or t
 answer any more, and nothing but patience ends the verb.
 """
 
+import json
 import os
 import re
 import shutil
@@ -250,6 +251,23 @@ class Interrupted(unittest.TestCase):
                     self.check_sound(case)
             with self.subTest(verb=name, ended=ended):
                 self.assertGreaterEqual(ended, 1 if case.steps else 0)
+
+    def test_fsck_says_what_it_has_found_so_far(self):
+        for words, number in ((["--deep"], signal.SIGINT), (["--deep", "--repair"], signal.SIGTERM)):
+            case = Long("fsck", self.pool(), "--json", *words, writes="--repair" in words)
+            self.restore(case)
+            whole, requests, _ = self.run_with(case)
+            self.assertTrue(json.loads(whole.text)["complete"])
+            with self.subTest(words=words, signal=number.name):
+                self.restore(case)
+                answer, _, sent = self.run_with(case, **{"": number.value, "_AT": requests // 2})
+                self.assertTrue(sent)
+                self.assertEqual(answer.code, 130, answer.error)
+                report = json.loads(answer.text)
+                self.assertEqual((report["complete"], report["errors"]), (False, 0))
+                self.assertNotIn(DONE, answer.error)
+                self.check_sound(case)
+        self.assertTrue(json.loads(hexad("fsck", self.pool(), "--json").text)["complete"])
 
     def test_a_repair_that_is_cut_is_not_said_to_be_whole(self):
         """A verb that has read wrong bytes reads them again, when it is done, from a store that may write."""
