@@ -20,7 +20,8 @@ std::optional<std::string> fio_version();
 // The same; without one `program` says loudly on standard error what is missing: a table without
 // ratios looks complete.
 std::optional<std::string> find_fio(const std::string& program);
-// Runs fio with one job of direct I/O for `seconds`. `files` exist and are written in full;
+// Runs fio with one job of direct I/O for `seconds`, or longer where nothing has ended by then.
+// `files` exist and are written in full;
 // `arguments` as on fio's command line.
 FioResult run_fio(const std::vector<std::string>& files, double seconds,
                   const std::vector<std::string>& arguments);

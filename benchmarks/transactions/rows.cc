@@ -116,7 +116,10 @@ double rate_of(double seconds, const Shape& shape, const std::function<void(std:
   std::vector<std::thread> callers;
   for (unsigned i = 0; i < shape.threads; ++i) {
     callers.emplace_back([&] {
-      while (seconds_since(start) < seconds) call(next.fetch_add(1));
+      // One at least: on a busy machine the time may be over before a thread has begun.
+      do {
+        call(next.fetch_add(1));
+      } while (seconds_since(start) < seconds);
     });
   }
   for (std::thread& caller : callers) caller.join();

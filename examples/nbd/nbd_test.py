@@ -46,7 +46,7 @@ class Disk(unittest.TestCase):
         command = ["nbdkit", "-f", "-U", self.socket, PLUGIN, f"pool={self.pool}", "object=disk"]
         # pylint: disable-next=consider-using-with
         self.server = subprocess.Popen([*command, *parameters])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while True:
             try:
                 self.connect().shutdown()  # answered when the store is open
@@ -58,7 +58,7 @@ class Disk(unittest.TestCase):
 
     def stop(self, how=signal.SIGTERM):
         self.server.send_signal(how)
-        code = self.server.wait(timeout=60)
+        code = self.server.wait(timeout=600)
         self.server = None
         return code
 
@@ -79,7 +79,7 @@ class Disk(unittest.TestCase):
             ["nbdkit", "-f", "-U", socket, PLUGIN, *parameters],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         self.assertNotEqual(done.returncode, 0)

@@ -156,7 +156,7 @@ asyncio.new_event_loop().run_until_complete(main(store))
 def test_a_process_ends_although_a_call_goes_on_whose_loop_has_stopped(pool):
     with hexad.open(pool) as store:
         store.put_many({f"n{i}": os.urandom(50_000) for i in range(100)})
-    done = subprocess.run([sys.executable, "-c", LEFT, str(pool)], timeout=120)
+    done = subprocess.run([sys.executable, "-c", LEFT, str(pool)], timeout=600)
     assert done.returncode == 0
 
 

@@ -33,7 +33,7 @@ def ask(pool, what, **arguments):
     descriptor = os.open(os.path.join(pool, "fast", "control"), os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(60)
+            connection.settimeout(600)
             connection.connect(f"/proc/self/fd/{descriptor}/socket")
             line = json.dumps({"hexad": 1, "ask": what, **arguments})
             connection.sendall(line.encode() + b"\n")

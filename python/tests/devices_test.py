@@ -152,7 +152,7 @@ def test_a_service_that_has_no_descriptor_left_loses_no_device(pool, free):
         [sys.executable, "-c", SHORT, str(pool), str(free)],
         stdout=subprocess.PIPE,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.stdout.split() == [b"12", b"True"]
     with hexad.open(pool) as store:
@@ -329,7 +329,7 @@ def test_a_process_that_is_killed_while_it_replaces_is_gone_on_from(pool, tmp_pa
         store.put("b", value)
     os.remove(devices[1])
     new = str(tmp_path / "new")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(pool), new, when], timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(pool), new, when], timeout=600)
     assert done.returncode == 9
     with hexad.open(pool, catch_up="asked") as store:
         assert store.status()["devices"][1]["path"] == new

@@ -92,7 +92,7 @@ def run(preload, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=200,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

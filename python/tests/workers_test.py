@@ -36,7 +36,7 @@ def run(file):
         env={**os.environ, "PYTHONPATH": paths.strip(os.pathsep)},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=600,
         check=False,
     )
 
@@ -172,7 +172,7 @@ if __name__ == "__main__":
 """
     )
     done = subprocess.run(
-        [sys.executable, file], capture_output=True, text=True, timeout=250, check=False
+        [sys.executable, file], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "is locked by process" in done.stdout and "program.py" in done.stdout

@@ -25,7 +25,7 @@ class ProgramTest(unittest.TestCase):
             [self.PROGRAM, "--dir", self.work, "--quick", *self.QUICKLY, *arguments],
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=1500,
             check=False,
             **more,
         )

@@ -74,7 +74,7 @@ class CommitPath(ProgramTest):
             while not os.listdir(self.work) and program.poll() is None:
                 pass
             program.terminate()
-            self.assertIn("interrupted", program.communicate(timeout=60)[1])
+            self.assertIn("interrupted", program.communicate(timeout=600)[1])
             self.assertEqual(program.returncode, 1)
         self.assertEqual(os.listdir(self.work), [])
 

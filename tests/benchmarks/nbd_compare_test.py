@@ -68,7 +68,7 @@ class Run(unittest.TestCase):
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=1500,
             check=False,
         )
 

@@ -36,7 +36,7 @@ class SuiteTest(unittest.TestCase):
             done = subprocess.run(
                 [sys.executable, "-B", SUITE, "--programs", PROGRAMS, "--out", out, "--dir", work,
                  "--moment", "--commit", "0123abc"],
-                capture_output=True, text=True, timeout=280, check=False)
+                capture_output=True, text=True, timeout=1500, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(os.listdir(work), [])
             path = os.path.join(out, "bench.json")

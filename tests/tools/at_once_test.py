@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import cli_testing
-from cli_testing import HEXAD, PoolTest
+from cli_testing import HEXAD, PATIENCE, PoolTest
 
 PROCESSES = 4
 ROUNDS = 12
@@ -23,7 +23,7 @@ class AtOnce(PoolTest):
             gate.wait()
             process = subprocess.Popen(commands[i], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.PIPE)
-            error = process.communicate(timeout=120)[1].decode()
+            error = process.communicate(timeout=PATIENCE)[1].decode()
             ended[i] = (process.pid, process.returncode, error)
 
         threads = [threading.Thread(target=run, args=(i,)) for i in range(len(commands))]

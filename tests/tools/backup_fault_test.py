@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import tree_testing as tree  # pylint: disable=wrong-import-position
-from cli_testing import HEXAD, Answer, PoolTest, main  # pylint: disable=wrong-import-position
+from cli_testing import HEXAD, PATIENCE, Answer, PoolTest, main  # pylint: disable=wrong-import-position
 
 FAULTS = os.path.abspath(os.environ.get("FAULTS", "tests/tools/libpreload_faults.so"))
 RUNS = 12 if os.environ.get("HEXAD_THOROUGH") else 3  # trees of each test
@@ -29,7 +29,7 @@ KILLED = -9
 def with_faults(*words, **faults):
     environment = {f"HEXAD_FAULT_{name.upper()}": str(value) for name, value in faults.items()}
     done = subprocess.run([HEXAD, *words], env={**os.environ, "LD_PRELOAD": FAULTS, **environment},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
     return Answer(done)
 
 

@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cli_testing import PoolTest, main  # pylint: disable=wrong-import-position
+from cli_testing import PATIENCE, PoolTest, main  # pylint: disable=wrong-import-position
 
 FOLDERS = 400
 FILES = 500
@@ -47,7 +47,7 @@ class ManyFiles(PoolTest):
 
         def timed(what, *words):
             began = time.monotonic()
-            answer = self.ok(*words, timeout=600)
+            answer = self.ok(*words, timeout=10 * PATIENCE)
             seconds[what] = round(time.monotonic() - began, 1)
             return answer.json
 

@@ -10,6 +10,7 @@ import unittest
 
 HEXAD = os.path.abspath(os.environ.get("HEXAD", "tools/hexad"))
 DEVICES = 6
+PATIENCE = 600  # seconds: only what hangs takes so long, on whatever machine
 
 
 class Answer:
@@ -27,7 +28,7 @@ class Answer:
         return json.loads(self.raw)
 
 
-def hexad(*words, stdin=b"", timeout=120, **kwargs):
+def hexad(*words, stdin=b"", timeout=PATIENCE, **kwargs):
     done = subprocess.run(
         [HEXAD, *words],
         input=stdin,

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, hexad, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, hexad, main
 
 
 class ControlTest(PoolTest):
@@ -34,7 +34,7 @@ class ControlTest(PoolTest):
                 if kill:
                     process.kill()
                 os.close(write_end)
-                self.assertEqual(process.wait(60), -signal.SIGKILL if kill else 0)
+                self.assertEqual(process.wait(PATIENCE), -signal.SIGKILL if kill else 0)
 
     def sockets(self):
         return glob.glob(os.path.join(self.fast, "control", "*"))
@@ -208,9 +208,9 @@ class Scrubs(ControlTest):
                 while not hexad("scrub", "status", self.pool, "--json").json["running"]:
                     pass
                 one.send_signal(signal.SIGINT)
-                one.communicate(timeout=60)
+                one.communicate(timeout=PATIENCE)
                 self.assertEqual(one.returncode, 130)
-            self.ok("wait", self.pool, "--for", "scrub", "--timeout", "60")
+            self.ok("wait", self.pool, "--for", "scrub", "--timeout", str(PATIENCE))
 
     def test_damage_is_found_and_put_right_by_the_holder(self):
         size = os.path.getsize(self.devices[1])
@@ -266,7 +266,7 @@ class Scrubs(ControlTest):
     def test_a_scrub_that_somebody_else_stops_is_not_through(self):
         with self.holder(), self.slow_scrub() as one:
             self.ok("scrub", "stop", self.pool)
-            output, _ = one.communicate(timeout=60)
+            output, _ = one.communicate(timeout=PATIENCE)
             self.assertEqual(one.returncode, 4)
             self.assertIn(b"somebody has stopped it", output)
 
@@ -274,7 +274,7 @@ class Scrubs(ControlTest):
         with contextlib.ExitStack() as watching:
             with self.holder(kill=True):
                 one = watching.enter_context(self.slow_scrub())
-            _, error = one.communicate(timeout=60)
+            _, error = one.communicate(timeout=PATIENCE)
             self.assertEqual(one.returncode, 5)
             self.assertIn(b"To go on where it was: hexad scrub", error)
 
@@ -285,7 +285,7 @@ class Scrubs(ControlTest):
             self.fails(5, "wait", self.pool, "--for", "scrub", "--timeout", "0.3")
             self.fails(1, "scrub", "stop", self.pool)
             one.send_signal(signal.SIGINT)
-            one.communicate(timeout=60)
+            one.communicate(timeout=PATIENCE)
             self.assertEqual(one.returncode, 130)
 
     def test_a_wait_shows_on_a_terminal_how_far_it_is_and_ends_with_a_signal(self):
@@ -303,7 +303,7 @@ class Scrubs(ControlTest):
                     with contextlib.suppress(OSError):  # nobody writes there any more
                         while True:
                             shown += os.read(terminal, 4096)
-                    self.assertEqual(one.wait(60), 130)
+                    self.assertEqual(one.wait(PATIENCE), 130)
                 os.close(terminal)
                 self.assertIn(b"hexad: interrupted", shown)
             self.ok("scrub", "stop", self.pool)
@@ -316,7 +316,7 @@ class Scrubs(ControlTest):
             self.addCleanup(waiting.communicate)
             while waiting.stderr.readline().find(b"answered by") < 0:
                 pass
-        self.assertEqual(waiting.wait(60), 0)
+        self.assertEqual(waiting.wait(PATIENCE), 0)
 
     def test_a_wait_outlives_one_that_says_who_it_is_and_no_more(self):
         place = os.path.join(self.fast, "control", "socket")
@@ -325,7 +325,7 @@ class Scrubs(ControlTest):
             try:
                 stand_in.bind(place)
                 stand_in.listen()
-                stand_in.settimeout(60)
+                stand_in.settimeout(PATIENCE)
                 waiting = subprocess.Popen([HEXAD, "wait", self.pool], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL)
                 self.addCleanup(waiting.communicate)
@@ -338,7 +338,7 @@ class Scrubs(ControlTest):
                     stand_in.accept()[0].close()
             finally:
                 os.rename(place + ".away", place)
-        self.assertEqual(waiting.wait(60), 0)
+        self.assertEqual(waiting.wait(PATIENCE), 0)
 
     def test_clean_is_what_lacks_nothing(self):
         self.ok("wait", self.pool, "--for", "clean")

@@ -4,7 +4,7 @@
 import os
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, main
 
 SIZE = 1 << 20
 
@@ -148,7 +148,7 @@ class Damage(PoolTest):
                 self.assertEqual(shown["acknowledged"], 4)
             finally:
                 os.close(write_end)
-            self.assertEqual(process.wait(60), 0)
+            self.assertEqual(process.wait(PATIENCE), 0)
         self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["acknowledged"], 4)
         self.ok("rm", self.pool, "slow")
 

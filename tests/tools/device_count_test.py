@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, hexad, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, hexad, main
 
 
 class CountTest(PoolTest):
@@ -48,7 +48,7 @@ class CountTest(PoolTest):
             process.stdin.flush()
             yield process.pid
             process.stdin.close()
-            self.assertEqual(process.wait(60), 0)
+            self.assertEqual(process.wait(PATIENCE), 0)
 
 
 class Description(CountTest):
@@ -229,7 +229,7 @@ class Lost(CountTest):
         with self.holder(pool) as pid:
             answer = self.ok("device", "drain", pool, "2", "--until-empty", "--json").json
             self.assertEqual((answer["answered_by"]["pid"], answer["slabs_used"]), (pid, 0))
-            self.ok("wait", pool, "--for", "rebuild,drain", "--timeout", "60")
+            self.ok("wait", pool, "--for", "rebuild,drain", "--timeout", str(PATIENCE))
             self.ok("device", "remove", pool, "2")
             self.assertEqual(self.ok("status", pool, "--json").json["faults_tolerated"], 1)
         self.check(pool, kept)
@@ -249,7 +249,7 @@ class InUse(CountTest):
             self.assertEqual(answer["answered_by"]["pid"], pid)
             self.assertEqual(answer["state"], "draining")
             self.fails(2, "device", "drain", pool, "0", "--until-empty", "--rate", "1MiB")
-            self.ok("wait", pool, "--for", "drain", "--timeout", "60")
+            self.ok("wait", pool, "--for", "drain", "--timeout", str(PATIENCE))
             answer = self.ok("device", "drain", pool, "0", "--until-empty", "--json").json
             self.assertEqual(answer["slabs_used"], 0)
             self.ok("device", "undrain", pool, "0")
@@ -316,7 +316,7 @@ class InUse(CountTest):
             self.assertEqual((answer["id"], answer["path"]), (1, new))
             self.assertEqual(self.rows(pool)[1]["path"], new)
             self.assertEqual(self.named(pool), [devices[0], devices[2], new])
-            self.ok("wait", pool, "--for", "rebuild", "--timeout", "60")
+            self.ok("wait", pool, "--for", "rebuild", "--timeout", str(PATIENCE))
             self.assertEqual(self.rows(pool)[1]["state"], "ok")
         os.rename(devices[0], devices[0] + ".gone")
         for name, data in kept.items():

@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from cli_testing import HEXAD, hexad, main  # pylint: disable=wrong-import-position
+from cli_testing import HEXAD, PATIENCE, hexad, main  # pylint: disable=wrong-import-position
 
 KILLS = 20 if os.environ.get("HEXAD_THOROUGH") else 2  # of each verb
 CAMPAIGN = int(os.environ.get("HEXAD_SEED") or 0)
@@ -234,7 +234,7 @@ class Kills(unittest.TestCase):
             with subprocess.Popen([HEXAD, *verb.words(pool)], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) as process:
                 try:
-                    process.wait(120 if part is None else part * whole)
+                    process.wait(PATIENCE if part is None else part * whole)
                 except subprocess.TimeoutExpired:
                     process.kill()
                 killed = process.wait() < 0

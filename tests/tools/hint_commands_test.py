@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import hint_texts
-from cli_testing import HEXAD, Answer, PoolTest, hexad, main
+from cli_testing import HEXAD, PATIENCE, Answer, PoolTest, hexad, main
 from hint_forms_test import verbs_of_the_program
 
 MIB = 1 << 20
@@ -43,7 +43,7 @@ class Typing(PoolTest):
         left = [word for word in words if hint_texts.PLACEHOLDER.fullmatch(word)]
         self.assertEqual(left, [], line)
         done = subprocess.run(["bash", "-c", line], input=stdin, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=120, env=self.environment, check=False)
+                              stderr=subprocess.PIPE, timeout=PATIENCE, env=self.environment, check=False)
         answer = Answer(done)
         self.assertNotIn(answer.code, (2, 127), f"{line}: {answer.error}")
         return answer
@@ -87,7 +87,7 @@ class Typing(PoolTest):
                 yield process
             finally:
                 os.close(write_end)
-                process.wait(60)
+                process.wait(PATIENCE)
 
 
 class Objects(Typing):

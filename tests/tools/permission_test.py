@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from cli_testing import HEXAD, Answer, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, Answer, PoolTest, main
 
 NOBODY = 65534
 
@@ -19,7 +19,7 @@ class Permissions(PoolTest):
             os.chmod(program, 0o755)
         user = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         return Answer(subprocess.run([program, *words], input=b"", capture_output=True,
-                                     check=False, cwd="/", timeout=120, **user))
+                                     check=False, cwd="/", timeout=PATIENCE, **user))
 
     def setUp(self):
         super().setUp()

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from cli_testing import HEXAD, Answer, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, Answer, PoolTest, main
 
 # Mounts what is named before "--" read-only in a namespace of its own, and then becomes the rest.
 READ_ONLY = """
@@ -26,7 +26,7 @@ def why_not(folder):
     file = os.path.join(folder, "tried")
     tried = subprocess.run(
         ["unshare", "-rm", "sh", "-c", READ_ONLY, "sh", folder, "--", "touch", file],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )
     if "Read-only file system" in tried.stderr:
         return ""
@@ -52,7 +52,7 @@ class ReadOnlyMounts(PoolTest):
     def on_read_only(self, paths, words):
         return Answer(subprocess.run(
             ["unshare", "-rm", "sh", "-c", READ_ONLY, "sh", *paths, "--", HEXAD, *words],
-            input=b"two", capture_output=True, check=False, timeout=120,
+            input=b"two", capture_output=True, check=False, timeout=PATIENCE,
         ))
 
     def everything(self):

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, main
 
 FEW = ["--objects", "3000", "--samples", "20"]
 OBJECT = 4096
@@ -93,14 +93,17 @@ class Scale(PoolTest):
                               stderr=subprocess.PIPE) as running:
             first = json.loads(running.stdout.readline())
             running.send_signal(signal.SIGINT)
-            rest, error = running.communicate(timeout=300)
+            rest, error = running.communicate(timeout=PATIENCE)
         self.assertEqual(running.returncode, 130, error)
         # What was acknowledged is there, and nothing is put twice.
         self.assertGreaterEqual(first["objects"], 1000)
         self.assertEqual(first["objects"] % 500, 0)
         lines = rest.decode().splitlines()
         objects = json.loads(lines[-1])["objects"] if lines else first["objects"]
-        self.assertEqual(self.ok("df", folder, "--json").json["objects"], objects)
+        # More, where the program was ended amid a commit, which a busy disk may keep for long.
+        there = self.ok("df", folder, "--json").json["objects"]
+        self.assertGreaterEqual(there, objects)
+        self.assertLess(there, 200000)
         self.ok("fsck", folder)
 
     def test_without_a_fast_directory(self):
@@ -146,7 +149,7 @@ class Scale(PoolTest):
             running.stdout.readline()
             self.fails(5, "bench", "scale", folder, "--objects", "200000")
             running.send_signal(signal.SIGTERM)
-            running.communicate(timeout=300)
+            running.communicate(timeout=PATIENCE)
         self.assertEqual(running.returncode, 130)
 
 

@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, main
+from cli_testing import HEXAD, PATIENCE, PoolTest, main
 
 
 class Takeover(PoolTest):
@@ -49,13 +49,13 @@ class Takeover(PoolTest):
         self.assertIn("nobody has been shut out", refused.error)
         self.assertIn(f"process {holder.pid}", refused.error)
         holder.stdin.close()
-        self.assertEqual(holder.wait(60), 0)
+        self.assertEqual(holder.wait(PATIENCE), 0)
         self.assertEqual(len(self.ok("cat", self.pool, "slow").raw), 1 << 20)
 
     def test_a_dead_holder_needs_no_word(self):
         holder = self.holder()
         holder.send_signal(signal.SIGKILL)
-        holder.wait(60)
+        holder.wait(PATIENCE)
         self.assertIn("all is there up to LSN", self.ok("takeover", self.pool).text)
 
     def test_at_a_terminal_it_asks(self):
@@ -73,7 +73,7 @@ class Takeover(PoolTest):
                     text += read
                 os.write(ours, answer)
                 text += process.stderr.read() + process.stdout.read()
-                self.assertEqual(process.wait(60), code, text)
+                self.assertEqual(process.wait(PATIENCE), code, text)
                 self.assertIn(said, text.decode())
             os.close(ours)
 

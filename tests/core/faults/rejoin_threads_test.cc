@@ -21,10 +21,10 @@ constexpr std::uint64_t kStream = 3'000'000;
 
 void make_leave(FaultySystem& faulty, StoreFixture& fixture, Store& store) {
   faulty.fault(fixture.device(kLeaver)).writes = true;
-  for (int i = 0; i < 200 && state_of(store, fixture.device(kLeaver)) != "failed"; ++i) {
+  // However many it takes: what meets the device may be a thread of the background.
+  for (int i = 0; state_of(store, fixture.device(kLeaver)) != "failed"; ++i) {
     REQUIRE(put(store, "p", noise(5000, i)).ok());
   }
-  REQUIRE(state_of(store, fixture.device(kLeaver)) == "failed");
 }
 
 // Any two devices are not needed.

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <thread>
 
 #include "core/store.h"
 #include "tests/core/store_fixture.h"
@@ -22,18 +23,10 @@ inline std::uint64_t allocated_when_settled(Store& store) {
   }
 }
 
-// The same when it is `most` or less; where it stays above, what is left after many questions
-// without anything cleaned between them.
-inline std::uint64_t allocated_below(Store& store, std::uint64_t most) {
-  std::uint64_t left = allocated_when_settled(store);
-  std::uint64_t before = counter(store, "cleaned_stripes");
-  for (int quiet = 0; quiet < 2000 && left > most; ++quiet) {
-    left = allocated_when_settled(store);
-    const std::uint64_t cleaned = counter(store, "cleaned_stripes");
-    if (cleaned != before) quiet = 0;
-    before = cleaned;
-  }
-  return left;
+// Until it is `most` or less, for as long as the cleaner's thread takes to get there: some of what
+// it does waits until the store has been at rest for a second.
+inline void wait_until_allocated(Store& store, std::uint64_t most) {
+  while (allocated_when_settled(store) > most) std::this_thread::yield();
 }
 
 }  // namespace hexad::testing

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
@@ -117,8 +118,10 @@ TEST_CASE("preallocate: what cannot fit is refused with numbers, before anything
     WARN("SKIPPED: the file system does not tell its size");
     return;
   }
-  const std::uint64_t free = room.f_bavail * room.f_frsize;
-  for (const std::uint64_t size : {2 * free, std::uint64_t{1} << 43, std::uint64_t{1} << 62}) {
+  // What others give back meanwhile does not make it fit, nor does a large disk.
+  const std::uint64_t too_much = 4 * (room.f_bavail * room.f_frsize + 1024_MiB);
+  for (const std::uint64_t size :
+       {too_much, std::max(too_much, std::uint64_t{1} << 43), std::uint64_t{1} << 62}) {
     const Status refused = preallocate(file.fd.get(), "the file", 4096, size);
     REQUIRE(refused.error().code == ErrorCode::kNoSpace);
     REQUIRE_FALSE(refused.error().hint.empty());
