@@ -17,7 +17,7 @@ trap 'rm -f "$events"' EXIT
 
 status=0
 bazel test --config="$config" --test_tag_filters="$tag_filters" --build_tests_only --keep_going \
-  --build_event_json_file="$events" $HEXAD_BAZEL_UI "$@" || status=$?
+  --build_event_json_file="$events" $HEXAD_BAZEL_UI ${HEXAD_TEST_OPTIONS:-} "$@" || status=$?
 
 # 3 is "built, some tests failed", 4 is "no test has these tags"; the rest is
 # a build that failed, which the events show as tests that never ran.
