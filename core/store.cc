@@ -284,8 +284,11 @@ StoreStatus Store::status() {
   }
   return engine_->status_report().status();
 }
-Result<SpaceUsage> Store::space() {
-  return call(*engine_, [&] { return engine_->space_report().usage(); });
+Result<SpaceUsage> Store::space(SpaceDetail detail) {
+  return call(*engine_, [&] { return engine_->space_report().usage(detail); });
+}
+Status Store::set_cache_size(std::uint64_t bytes) {
+  return call(*engine_, [&] { return engine_->set_cache_size(bytes); });
 }
 Result<ObjectRoom> Store::room_for(std::uint64_t object_size) {
   return call(*engine_, [&] { return engine_->space_report().room_for(object_size); });

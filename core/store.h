@@ -370,15 +370,30 @@ class Store {
   // profile tolerates: the store has turned read-only).
   Status checkpoint();
 
-  // Returns the state of the store, of its devices and of its background work.
+  // Returns the state of the store, of its devices and of its background work; where its metadata
+  // and what was read are, and what each layer has answered; and when the store is full if it goes
+  // on like that.
   StoreStatus status();
   // Returns what the store takes and what is left.
   //
-  // Cost: one pass over the records of all objects, in one state, with the cost of
-  // collection_usage(). Free space and the sizes of devices are as of the moment after that.
+  // Cost: a step for each collection, and one pass over the stripes that small objects share, in
+  // memory. With SpaceDetail::kBreakdown also one pass over the records of all objects, in one
+  // state, with the cost of collection_usage(); free space and the sizes of devices are as of the
+  // moment after that.
   //
   // Errors: kCorruption, kIo.
-  Result<SpaceUsage> space();
+  Result<SpaceUsage> space(SpaceDetail detail = SpaceDetail::kTotals);
+  // Gives what RuntimeOptions::cache_size gives, from now on until the store is closed: 0, or 1 MiB
+  // to 1 PiB.
+  //
+  // More takes effect at once, and memory is taken as it is filled. Of less, what is asked for the
+  // least goes, piece by piece, so that reads and commits meanwhile wait for moments only; when
+  // this returns the memory is free. Below 64 MiB, and across that, memory is divided anew, and
+  // what was kept is lost. The table of blocks on the fast device (a sixteenth of it) gets its new
+  // size when room is given there the next time; what is there stays.
+  //
+  // Errors: kInvalidArgument (bytes), kClosed.
+  Status set_cache_size(std::uint64_t bytes);
   // Returns how much room there is for objects of `object_size` bytes: what the store holds of
   // them, and what it takes now.
   //

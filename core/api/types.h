@@ -329,6 +329,45 @@ struct JobStatus {
   std::string problem;      // why the last step failed; empty: it did not
 };
 
+// One of the layers in which reads look, one after the other, and what it has answered since this
+// opening. All layers of a store are in StoreStatus::layers.
+struct LayerStatus {
+  // Which one. What reads need of the metadata, the quickest first:
+  //
+  // - "records": records of objects that were read, in memory
+  // - "memtable": what was committed since the last checkpoint, in memory
+  // - "index": all metadata, on the fast tier
+  // - "run blocks": pieces of runs in memory: filters, blocks of their indexes and of data
+  // - "fast blocks": pieces of runs on the fast device, in place of an index that does not fit
+  // - "runs": pieces of runs, on the data devices
+  //
+  // And what they need of user bytes:
+  //
+  // - "data blocks": user bytes that were read, in memory
+  // - "data": user bytes on the data devices
+  std::string name;
+  bool in_use = true;       // false: it is asked for nothing now, and what is counted is from before
+  std::uint64_t bytes = 0;  // that it holds now; of devices: user bytes that are allocated
+  std::uint64_t room = 0;   // the most that it may hold, bytes; 0: nothing but its neighbours' room
+  // What was looked for here and found, or found not to be there: keys, pieces, or reads of user
+  // bytes.
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;  // what the next layer was asked for instead
+  std::uint64_t timed = 0;   // so many answers were timed: one of many where it is memory
+  std::uint64_t timed_ns = 0;  // how long these took in all, nanoseconds
+};
+
+// How long the free space lasts if it goes on as it went lately.
+struct FillForecast {
+  std::uint64_t available = 0;  // user bytes that fit now (SpaceUsage::available)
+  double observed_seconds = 0;  // so far back the rate was measured: at most an hour
+  double bytes_per_hour = 0;    // that `available` has become less by; negative: it has become more
+  // Hours until nothing is available at that rate. Nothing: there is no such time, or it is not
+  // known; `note` says which.
+  std::optional<double> hours_to_full = std::nullopt;
+  std::string note;  // a clause for people
+};
+
 // The state of a store and of its devices.
 struct StoreStatus {
   Uuid uuid;                           // of the store, drawn when it was made
@@ -362,6 +401,17 @@ struct StoreStatus {
   // that keep the store waiting now.
   std::vector<std::string> warnings;
   std::vector<JobStatus> jobs;  // background work; empty unless the store is open for writing
+  // Where look-ups of metadata go that memory does not answer:
+  //
+  // - "index": to the index on the fast tier, which has all of it
+  // - "fast blocks": to the runs, of which the fast device keeps what is asked for again: the index
+  //   does not fit
+  // - "runs": to the runs, on the data devices
+  //
+  // Empty: the store is not open.
+  std::string metadata_on;
+  std::vector<LayerStatus> layers;  // empty: the store is not open
+  FillForecast fill;                // of a store that is open
 };
 
 // Space of one data device.
@@ -388,18 +438,28 @@ struct HeldByReader {
   std::uint64_t held = 0;   // user bytes; what several readers need counts for one of them
 };
 
-// The space of a store, in bytes, taken from the allocator and the records, never from counters.
+// How much of SpaceUsage is to be found out.
+enum class SpaceDetail : std::uint8_t {
+  kTotals,     // what the store keeps count of; the rest is 0
+  kBreakdown,  // all of it, by a walk over all objects
+};
+
+// The space of a store, in bytes.
 struct SpaceUsage {
+  // What a walk over all objects has counted is there: SpaceDetail::kBreakdown.
+  bool broken_down = false;
   std::uint64_t capacity = 0;   // user bytes that would fit into the empty store: data units x k
   std::uint64_t available = 0;  // user bytes that fit now
   // Kept free for checkpoints, so that a full store accepts deletes; not in `available`.
   std::uint64_t internally_reserved = 0;
   std::uint64_t used = 0;  // bytes allocated on all data devices, parity included
-  // The sizes of all objects together, holes included, and the values of all omaps: each clone
-  // counts, an omap that clones share counts once. What compression makes of them is `stored` of
-  // ObjectStat and of CollectionUsage.
+  // The sizes of all objects together, holes included: each clone counts. What compression makes of
+  // them is `stored` of ObjectStat and of CollectionUsage.
   std::uint64_t user_bytes = 0;
+  // The values of all omaps; an omap that clones share counts once. Only where `broken_down`.
+  std::uint64_t omap_bytes = 0;
   std::uint64_t allocated = 0;  // data units x k of live objects; what clones share counts once
+  // These three only where `broken_down`.
   std::uint64_t compressed_original = 0;   // user bytes that are stored compressed
   std::uint64_t compressed = 0;            // those bytes after compression
   std::uint64_t compressed_allocated = 0;  // of `allocated`, the part of those bytes
@@ -408,14 +468,14 @@ struct SpaceUsage {
   std::uint64_t objects = 0;               // how many objects there are; not bytes
   // Of `allocated`, what shows nobody anything: bytes of objects that have been removed or
   // overwritten beside others that live, padding, footers. A stripe comes back when nothing in it
-  // is alive.
+  // is alive. Of stripes that one object has for itself only where `broken_down`.
   std::uint64_t dead = 0;
   // Of `dead`, what comes back, about, when a commit finds no space: what lives beside it is moved,
   // and what is shown of blobs that were overwritten in part is written again, as long as there is
   // room to move it to.
   std::uint64_t reclaimable = 0;
   // As Store::room_for(), but for objects of the sizes that there are, in the same proportions.
-  // Nothing: there are none with any bytes.
+  // Nothing: there are none with any bytes, or it is not `broken_down`.
   std::optional<std::uint64_t> usable_for_mix = std::nullopt;
   std::optional<std::uint64_t> available_for_mix = std::nullopt;
   // Of objects of 1 KiB, 2 KiB, ... 1 MiB, and a byte more than these, those that the empty store

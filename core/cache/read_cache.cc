@@ -16,8 +16,9 @@ namespace {
 
 // Shards are locked one by one: enough of them that two threads rarely meet, but none so small
 // that a block is a large part of it.
-constexpr std::uint64_t kMaxShards = 64;
 constexpr std::uint64_t kMinShardBytes = 1_MiB;
+// What is let go of for one lock of a shard when it becomes smaller: some hundred entries.
+constexpr std::uint64_t kLetGoAtOnce = 64_KiB;
 // Of pieces of runs apart: what was read ahead a moment ago is still there although many pieces
 // fall into one.
 constexpr std::uint64_t kRunShardBytes = 4_MiB;
@@ -41,6 +42,22 @@ std::uint64_t heap_of_extents(const ExtentList& extents) {
   }
   return bytes;
 }
+
+// Of look-ups under the lock of a shard times one of many, if something is found.
+class SometimesTimed {
+ public:
+  SometimesTimed(const ReadCache& cache, std::uint64_t& looks)
+      : cache_(cache),
+        began_(++looks % ReadCache::kTimedOneOf == 0 ? cache.clock().now() : kNotTimed) {}
+  void found(ReadCache::Timed& timed) const {
+    if (began_ != kNotTimed) timed.add(cache_.clock().now() - began_);
+  }
+
+ private:
+  static constexpr io::Nanos kNotTimed = -1;
+  const ReadCache& cache_;
+  const io::Nanos began_;
+};
 
 void tell(ReadCache::Count count, bool hit, std::uint64_t* hits, std::uint64_t* misses) {
   if (count == ReadCache::Count::kBoth ||
@@ -84,32 +101,73 @@ std::uint64_t memory_of(const CachedRecord& record) {
 
 ReadCache::ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block,
                      std::uint64_t least_for_runs)
-    : block_(block), least_for_runs_(least_for_runs) {
+    : executor_(executor),
+      block_(block),
+      least_for_runs_(least_for_runs),
+      resizing_(executor),
+      run_shards_(std::bit_floor(
+          std::clamp<std::uint64_t>(least_for_runs / kRunShardBytes, 1, kMaxShards))) {
   HEXAD_ASSERT(block > 0);
-  const auto make = [&executor](std::uint64_t bytes, std::uint64_t each) {
-    const std::uint64_t count =
-        std::bit_floor(std::clamp<std::uint64_t>(bytes / each, 1, kMaxShards));
-    std::vector<std::unique_ptr<Shard>> shards(count);
-    for (std::unique_ptr<Shard>& shard : shards) shard = std::make_unique<Shard>(executor, 0);
-    return shards;
-  };
-  if (capacity > 0) shards_ = make(capacity, kMinShardBytes);
-  run_shards_ = make(least_for_runs, kRunShardBytes);
+  for (std::unique_ptr<Shard>& shard : run_shards_) shard = std::make_unique<Shard>(executor, 0);
   set_capacity(capacity);
 }
 
+std::uint32_t ReadCache::shards_for(std::uint64_t capacity) {
+  if (capacity == 0) return 0;
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp<std::uint64_t>(capacity / kMinShardBytes, 1, kMaxShards)));
+}
+
+void ReadCache::resize(Shard& shard, std::uint64_t capacity) {
+  for (bool more = true; more;) {
+    const io::Lock lock(shard.mutex);
+    const std::uint64_t held = shard.entries.entries() == 0 ? 0 : shard.entries.bytes();
+    more = held > capacity + kLetGoAtOnce;
+    shard.entries.set_capacity(more ? held - kLetGoAtOnce : capacity);
+  }
+}
+
+// N9
+void ReadCache::use_shards(std::uint32_t count) {
+  for (const std::unique_ptr<Shard>& shard : made_shards()) {
+    resize(*shard, 0);
+    const io::Lock lock(shard->mutex);
+    ++shard->generation;
+  }
+  for (std::uint32_t i = made_.load(std::memory_order_relaxed); i < count; ++i) {
+    shards_[i] = std::make_unique<Shard>(executor_, 0);
+    made_.store(i + 1, std::memory_order_release);
+  }
+  active_.store(count, std::memory_order_release);
+  for (const std::unique_ptr<Shard>& shard : made_shards().first(count)) {
+    const io::Lock lock(shard->mutex);
+    ++shard->generation;
+    shard->collections.clear();
+    shard->count_collections();
+  }
+}
+
 void ReadCache::set_capacity(std::uint64_t capacity) {
-  const bool apart = shards_.empty() || capacity < least_for_runs_;
-  for (const std::unique_ptr<Shard>& shard : shards_) {
-    const io::Lock lock(shard->mutex);
-    shard->entries.set_capacity(capacity / shards_.size());
+  const io::Lock lock(resizing_);
+  const std::uint32_t count = shards_for(capacity);
+  const bool apart = count == 0 || capacity < least_for_runs_;
+  // Where pieces of runs go to has room before they go there.
+  if (apart) {
+    for (const std::unique_ptr<Shard>& shard : run_shards_) {
+      resize(*shard, least_for_runs_ / run_shards_.size());
+    }
+    runs_apart_.store(true, std::memory_order_release);
   }
-  for (const std::unique_ptr<Shard>& shard : run_shards_) {
-    const io::Lock lock(shard->mutex);
-    shard->entries.set_capacity(apart ? least_for_runs_ / run_shards_.size() : 0);
+  if (count != active_.load(std::memory_order_relaxed)) use_shards(count);
+  for (const std::unique_ptr<Shard>& shard : made_shards().first(count)) {
+    resize(*shard, capacity / count);
   }
-  runs_apart_.store(apart, std::memory_order_relaxed);
+  if (!apart) {
+    runs_apart_.store(false, std::memory_order_release);
+    for (const std::unique_ptr<Shard>& shard : run_shards_) resize(*shard, 0);
+  }
   largest_read_.store(std::max(kSmallRead, capacity / 8), std::memory_order_relaxed);
+  capacity_.store(capacity, std::memory_order_relaxed);
 }
 
 void ReadCache::keep_less_of_runs(std::uint64_t bytes) {
@@ -147,6 +205,7 @@ ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_vie
   found.ticket.shard = shard_of(text);
   Shard& shard = *shards_[found.ticket.shard];
   const io::Lock lock(shard.mutex);
+  const SometimesTimed time(*this, shard.looks);
   found.ticket.generation = shard.generation;
   const auto known = shard.collections.find(collection);
   if (known != shard.collections.end() && known->second.as_of <= at) {
@@ -161,6 +220,7 @@ ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_vie
       found.record = nullptr;  // N7, N8
     }
   }
+  if (found.record != nullptr) time.found(shard.tally.records);
   use(shard, found);
   return found;
 }
@@ -210,6 +270,7 @@ ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, C
   found.ticket.shard = place.shard;
   Shard& shard = *shards_[place.shard];
   const io::Lock lock(shard.mutex);
+  const SometimesTimed time(*this, shard.looks);
   found.ticket.generation = shard.generation;
   found.record =
       std::static_pointer_cast<const CachedRecord>(shard.entries.get(place.key, place.hash));
@@ -217,7 +278,9 @@ ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, C
       found.record != nullptr &&
       (found.record->as_of > at || (found.record->lacks_places() && need == Need::kPlaces));
   if (not_here) found.record = nullptr;
+  if (found.record != nullptr) time.found(shard.tally.records);
   tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
+  tell(count, found.record != nullptr, &shard.tally.page_hits, &shard.tally.page_misses);
   return found;
 }
 
@@ -235,7 +298,10 @@ void ReadCache::insert_collection(const Ticket& ticket, std::string_view collect
 
 void ReadCache::insert(const Ticket& ticket, const Place& place,
                        std::shared_ptr<CachedRecord> record) {
-  HEXAD_ASSERT(ticket.shard == place.shard);
+  if (ticket.shard != place.shard) {  // N9
+    record->drop();
+    return;
+  }
   record->shard_ = place.shard;
   record->hash_ = place.hash;
   const std::uint64_t charge = memory_of(*record);
@@ -334,7 +400,7 @@ void ReadCache::invalidate(std::string_view key) {
   } else if (key.starts_with(collection_key("").front())) {
     const Result<std::string_view> name = parse_collection_key(key);
     if (!name.ok()) return;
-    for (const std::unique_ptr<Shard>& shard : shards_) {
+    for (const std::unique_ptr<Shard>& shard : made_shards()) {
       const io::Lock lock(shard->mutex);
       ++shard->generation;
       if (const auto known = shard->collections.find(*name); known != shard->collections.end()) {
@@ -378,8 +444,10 @@ std::shared_ptr<const CachedBlock> ReadCache::find_block(const BlockKey& key, Co
   const Place place = block_place(key);
   Shard& shard = *shards_[place.shard];
   const io::Lock lock(shard.mutex);
+  const SometimesTimed time(*this, shard.looks);
   auto block =
       std::static_pointer_cast<const CachedBlock>(shard.entries.get(place.key, place.hash));
+  if (block != nullptr) time.found(shard.tally.blocks);
   tell(count, block != nullptr, &shard.tally.block_hits, &shard.tally.block_misses);
   return block;
 }
@@ -405,27 +473,44 @@ void ReadCache::note_served(const Ticket& ticket, std::uint64_t bytes) {
   shard.bytes_read.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void ReadCache::note_device_read(std::uint64_t hit_bytes, std::uint64_t missed_bytes,
+                                 io::Nanos nanos) {
+  if (hit_bytes > 0) hit_bytes_.fetch_add(hit_bytes, std::memory_order_relaxed);
+  missed_bytes_.fetch_add(missed_bytes, std::memory_order_relaxed);
+  device_reads_.add(nanos);
+}
+
 ReadCache::Tally ReadCache::take_tally() {
   Tally sum;
-  for (const auto* shards : {&shards_, &run_shards_}) {
-    for (const std::unique_ptr<Shard>& shard : *shards) {
-      const io::Lock lock(shard->mutex);
-      sum.record_hits += shard->tally.record_hits;
-      sum.record_misses += shard->tally.record_misses;
-      sum.block_hits += shard->tally.block_hits;
-      sum.block_misses += shard->tally.block_misses;
-      for (std::size_t kind = 0; kind < kv::kRunPieceKinds; ++kind) {
-        sum.run_hits[kind] += shard->tally.run_hits[kind];
-        sum.run_misses[kind] += shard->tally.run_misses[kind];
-      }
-      sum.reads += shard->tally.reads + shard->reads.exchange(0, std::memory_order_relaxed);
-      sum.bytes_read +=
-          shard->tally.bytes_read + shard->bytes_read.exchange(0, std::memory_order_relaxed);
-      shard->tally = {};
-      const std::uint64_t evictions = shard->entries.evictions();
-      sum.evictions += evictions - std::exchange(shard->evictions_told, evictions);
+  const auto take = [&sum](Shard& shard) {
+    const io::Lock lock(shard.mutex);
+    sum.record_hits += shard.tally.record_hits;
+    sum.record_misses += shard.tally.record_misses;
+    sum.page_hits += shard.tally.page_hits;
+    sum.page_misses += shard.tally.page_misses;
+    sum.block_hits += shard.tally.block_hits;
+    sum.block_misses += shard.tally.block_misses;
+    for (std::size_t kind = 0; kind < kv::kRunPieceKinds; ++kind) {
+      sum.run_hits[kind] += shard.tally.run_hits[kind];
+      sum.run_misses[kind] += shard.tally.run_misses[kind];
     }
-  }
+    sum.reads += shard.tally.reads + shard.reads.exchange(0, std::memory_order_relaxed);
+    sum.bytes_read +=
+        shard.tally.bytes_read + shard.bytes_read.exchange(0, std::memory_order_relaxed);
+    sum.records += shard.tally.records;
+    sum.blocks += shard.tally.blocks;
+    sum.runs += shard.tally.runs;
+    shard.tally = {};
+    const std::uint64_t evictions = shard.entries.evictions();
+    sum.evictions += evictions - std::exchange(shard.evictions_told, evictions);
+  };
+  for (const std::unique_ptr<Shard>& shard : made_shards()) take(*shard);
+  for (const std::unique_ptr<Shard>& shard : run_shards_) take(*shard);
+  sum.hit_bytes = hit_bytes_.exchange(0, std::memory_order_relaxed);
+  sum.missed_bytes = missed_bytes_.exchange(0, std::memory_order_relaxed);
+  sum.devices = device_reads_.take();
+  sum.run_reads = run_reads_.exchange(0, std::memory_order_relaxed);
+  sum.run_rounds = run_rounds_.take();
   return sum;
 }
 
@@ -436,9 +521,11 @@ ReadCache::Usage ReadCache::usage() {
       usage.runs += shard.entries.bytes_of(kind);
     }
   };
-  for (const std::unique_ptr<Shard>& shard : shards_) {
+  const std::uint32_t active = active_.load(std::memory_order_acquire);
+  for (const std::unique_ptr<Shard>& shard : made_shards().first(active)) {
     const io::Lock lock(shard->mutex);
     usage.records += shard->entries.bytes_of(kObject) + shard->entries.bytes_of(kPage);
+    usage.onodes += shard->entries.count_of(kObject);
     usage.blocks += shard->entries.bytes_of(kBlockKind);
     add_runs(*shard);
     usage.total += shard->entries.bytes();
@@ -451,12 +538,12 @@ ReadCache::Usage ReadCache::usage() {
 }
 
 void ReadCache::check_invariants() {
-  for (const auto* shards : {&shards_, &run_shards_}) {
-    for (const std::unique_ptr<Shard>& shard : *shards) {
-      const io::Lock lock(shard->mutex);
-      shard->entries.check_invariants();
-    }
-  }
+  const auto check = [](Shard& shard) {
+    const io::Lock lock(shard.mutex);
+    shard.entries.check_invariants();
+  };
+  for (const std::unique_ptr<Shard>& shard : made_shards()) check(*shard);
+  for (const std::unique_ptr<Shard>& shard : run_shards_) check(*shard);
 }
 
 }  // namespace hexad::core

@@ -34,12 +34,18 @@
 //       is inserted where another record is shows the same bytes, since that one would not be there
 //       otherwise (N3); where it shows them in the same pieces, it takes over the serial, and the
 //       bytes that lie with it.
+//   N9  When the number of shards in use changes, first all of them are emptied and count an
+//       invalidation, then the new number is there for others to see, then those that are used
+//       count another and take entries again; before that they take none. So no ticket of before
+//       is good afterwards. Who invalidates a key by the number of before has applied it before
+//       anybody took a ticket by the new one; (b) sees it then.
 //
 // An object whose bytes are one piece of at most a block has them with its record, in one entry: a
 // read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
 // entries of their own.
 //
-// Any thread. Lock order: the mutexes of the shards are leaves, one at a time.
+// Any thread. Lock order: the mutex of a change of capacity, then those of the shards, which are
+// leaves, one at a time.
 #pragma once
 
 #include <array>
@@ -109,6 +115,10 @@ struct CachedBlock : CacheValue {
 
 class ReadCache : public kv::RunCache {
  public:
+  static constexpr std::uint32_t kMaxShards = 64;
+  // Of look-ups in memory one of so many is timed, in each shard.
+  static constexpr std::uint64_t kTimedOneOf = 4096;
+
   // Reads of more bytes leave only blocks that are worth it (Admit).
   static constexpr std::uint64_t kSmallRead = 256 * 1024;
 
@@ -125,10 +135,13 @@ class ReadCache : public kv::RunCache {
   // Of one that was made with 0: pieces of runs have less memory than usual. For tests; before
   // other threads.
   void keep_less_of_runs(std::uint64_t bytes);
-  // From now on. One that was made with 0 keeps no more than before. One thread at a time.
+  // From now on, 0 or more. What is too much goes in small steps, between which others have the
+  // lock of the shard; all of it is gone on return. Where the number of shards changes, which it
+  // does below kMaxShards MiB, all records and bytes go. Any thread.
   void set_capacity(std::uint64_t capacity);
+  std::uint64_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
 
-  bool enabled() const { return !shards_.empty(); }
+  bool enabled() const { return active_.load(std::memory_order_relaxed) > 0; }
   // Reads of more bytes, an eighth of the capacity, neither look for blocks nor leave any.
   std::uint64_t largest_read() const { return largest_read_.load(std::memory_order_relaxed); }
   std::uint64_t block_size() const { return block_; }
@@ -215,15 +228,30 @@ class ReadCache : public kv::RunCache {
   bool has_stored(const kv::RunPieceKey& key) override;
   void inherit_stored(const kv::RunPieceKey& key, ByteView stored) override;
   void end_run(std::uint64_t serial) override;
+  io::Nanos now() override { return clock().now(); }
+  void note_file_read(std::uint64_t pieces, io::Nanos nanos) override;
 
   // --- counting ---
 
   // A read of so many bytes was answered from here; `ticket` spreads the counting. find_bytes()
   // does that itself.
   void note_served(const Ticket& ticket, std::uint64_t bytes);
+  // A read that devices were asked for: user bytes of it that were here, those that were not, and
+  // how long the devices took.
+  void note_device_read(std::uint64_t hit_bytes, std::uint64_t missed_bytes, io::Nanos nanos);
+  io::Clock& clock() const { return executor_.clock(); }
+  struct Timed {
+    std::uint64_t count = 0;
+    io::Nanos nanos = 0;
+
+    void add(io::Nanos length) { ++count, nanos += length; }
+    void operator+=(const Timed& other) { count += other.count, nanos += other.nanos; }
+  };
   struct Tally {
     std::uint64_t record_hits = 0;
     std::uint64_t record_misses = 0;
+    std::uint64_t page_hits = 0;  // of the records: pages
+    std::uint64_t page_misses = 0;
     std::uint64_t block_hits = 0;
     std::uint64_t block_misses = 0;
     std::array<std::uint64_t, kv::kRunPieceKinds> run_hits{};    // by kind
@@ -231,6 +259,14 @@ class ReadCache : public kv::RunCache {
     std::uint64_t evictions = 0;
     std::uint64_t reads = 0;       // served from here
     std::uint64_t bytes_read = 0;  // by them
+    Timed records;                 // hits that were timed, to when they were found
+    Timed blocks;
+    Timed runs;
+    std::uint64_t hit_bytes = 0;     // note_device_read(), as the next two
+    std::uint64_t missed_bytes = 0;  //
+    Timed devices;
+    std::uint64_t run_reads = 0;  // pieces of runs that were read from their files
+    Timed run_rounds;             // ... in so many rounds
   };
   // What was counted since the last call.
   Tally take_tally();
@@ -238,6 +274,7 @@ class ReadCache : public kv::RunCache {
     std::uint64_t records = 0;  // bytes
     std::uint64_t blocks = 0;   // bytes
     std::uint64_t runs = 0;     // bytes, wherever they are
+    std::uint64_t onodes = 0;   // how many records of objects
     std::uint64_t total = 0;    // bytes, tables included, of what the capacity bounds
   };
   Usage usage();
@@ -257,10 +294,34 @@ class ReadCache : public kv::RunCache {
     std::uint32_t shard = 0;
   };
 
+  // What is added to from a round of devices, and from no hit.
+  struct Rounds {
+    std::atomic<std::uint64_t> count{0};
+    std::atomic<io::Nanos> nanos{0};
+
+    void add(io::Nanos length) {
+      count.fetch_add(1, std::memory_order_relaxed);
+      nanos.fetch_add(length, std::memory_order_relaxed);
+    }
+    Timed take() {
+      return {count.exchange(0, std::memory_order_relaxed),
+              nanos.exchange(0, std::memory_order_relaxed)};
+    }
+  };
+
+  static std::uint32_t shards_for(std::uint64_t capacity);
+  // Precondition: enabled() when the caller looked. It may have changed since: then a shard that is
+  // not in use is returned, in which nothing is found and which takes nothing.
   std::uint32_t shard_of(std::uint64_t hash) const {
-    return static_cast<std::uint32_t>(hash >> 40) &
-           (static_cast<std::uint32_t>(shards_.size()) - 1);
+    const std::uint32_t active = active_.load(std::memory_order_acquire);
+    return static_cast<std::uint32_t>(hash >> 40) & (active == 0 ? 0 : active - 1);
   }
+  // All that are in use, or have been.
+  std::span<const std::unique_ptr<Shard>> made_shards() const {
+    return std::span(shards_).first(made_.load(std::memory_order_acquire));
+  }
+  void resize(Shard& shard, std::uint64_t capacity);
+  void use_shards(std::uint32_t count);
   Place object_place(CollectionId space, std::string_view name) const;
   Place page_place(BodyId body, std::uint32_t page) const;
   Place block_place(const BlockKey& key) const;
@@ -275,14 +336,24 @@ class ReadCache : public kv::RunCache {
   void drop_blocks(const CachedRecord& record);
   Shard& run_shard(std::uint64_t hash) const;
 
+  io::Executor& executor_;
   std::uint64_t block_;
   std::uint64_t least_for_runs_;
+  io::Mutex resizing_;  // while the capacity changes; before those of shards
+  std::atomic<std::uint64_t> capacity_{0};
   std::atomic<std::uint64_t> largest_read_{kSmallRead};
-  std::vector<std::unique_ptr<Shard>> shards_;      // a power of two, or none
+  std::array<std::unique_ptr<Shard>, kMaxShards> shards_;  // the first ones are there: made_
+  std::atomic<std::uint32_t> made_{0};
+  std::atomic<std::uint32_t> active_{0};            // N9; a power of two, or 0; at most made_
   std::vector<std::unique_ptr<Shard>> run_shards_;  // a power of two
   std::atomic<bool> runs_apart_{false};             // pieces of runs lie in run_shards_
   std::atomic<std::uint64_t> next_serial_{1};
   kv::ResidentPieces* resident_ = nullptr;  // null: there are none
+  std::atomic<std::uint64_t> hit_bytes_{0};
+  std::atomic<std::uint64_t> missed_bytes_{0};
+  Rounds device_reads_;
+  std::atomic<std::uint64_t> run_reads_{0};
+  Rounds run_rounds_;
 };
 
 }  // namespace hexad::core

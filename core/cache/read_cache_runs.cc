@@ -26,19 +26,24 @@ std::uint64_t hash_of(const kv::RunPieceKey& key) {
 }  // namespace
 
 ReadCache::Shard& ReadCache::run_shard(std::uint64_t hash) const {
-  const auto& shards = runs_apart_.load(std::memory_order_relaxed) ? run_shards_ : shards_;
-  return *shards[hash >> 40 & (shards.size() - 1)];
+  if (runs_apart_.load(std::memory_order_acquire)) {
+    return *run_shards_[hash >> 40 & (run_shards_.size() - 1)];
+  }
+  return *shards_[shard_of(hash)];
 }
 
 std::shared_ptr<const kv::RunPiece> ReadCache::find(const kv::RunPieceKey& key, Asking asking) {
   const std::uint64_t hash = hash_of(key);
   Shard& shard = run_shard(hash);
   const io::Lock lock(shard.mutex);
+  const bool timed = asking == Asking::kCounted && ++shard.looks % kTimedOneOf == 0;
+  const io::Nanos began = timed ? now() : 0;
   const auto found = std::static_pointer_cast<const CachedRunPiece>(
       asking == Asking::kCounted ? shard.entries.get(cache_key(key), hash)
                                  : shard.entries.peek(cache_key(key), hash));
   if (found == nullptr) return nullptr;
   if (asking == Asking::kCounted) ++shard.tally.run_hits[static_cast<std::size_t>(key.kind)];
+  if (timed) shard.tally.runs.add(now() - began);
   return {found, &found->piece};
 }
 
@@ -75,6 +80,11 @@ bool ReadCache::has_stored(const kv::RunPieceKey& key) {
 
 void ReadCache::inherit_stored(const kv::RunPieceKey& key, ByteView stored) {
   if (resident_ != nullptr) resident_->inherit(key, stored);
+}
+
+void ReadCache::note_file_read(std::uint64_t pieces, io::Nanos nanos) {
+  run_reads_.fetch_add(pieces, std::memory_order_relaxed);
+  run_rounds_.add(nanos);
 }
 
 void ReadCache::end_run(std::uint64_t serial) {

@@ -48,7 +48,8 @@ struct alignas(128) ReadCache::Shard {
   }
 
   io::Mutex mutex;
-  std::uint64_t generation HEXAD_GUARDED_BY(mutex) = 0;  // counts invalidations
+  std::uint64_t generation HEXAD_GUARDED_BY(mutex) = 1;  // counts invalidations; no ticket has 0
+  std::uint64_t looks HEXAD_GUARDED_BY(mutex) = 0;       // which of them are timed
   Tally tally HEXAD_GUARDED_BY(mutex);
   std::uint64_t evictions_told HEXAD_GUARDED_BY(mutex) = 0;
   S3Fifo entries HEXAD_GUARDED_BY(mutex);

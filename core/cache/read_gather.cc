@@ -72,6 +72,7 @@ Status ReadGather::add(const ExtentList& extents, std::uint64_t serial,
     if (serial == 0) {
       ranges_.push_back({&blob, from, part});
       in_flight_ += part.size();
+      missing_ += part.size();
     } else {
       add_blocks(blob, {serial, static_cast<std::uint32_t>(extent), 0}, from, part);
     }
@@ -110,6 +111,7 @@ void ReadGather::add_blocks(const Blob& blob, const ReadCache::BlockKey& key, st
     fill_up_to(index);
     const std::uint64_t begin = std::max(from, index * size);
     const std::uint64_t stop = std::min(end, index * size + block->bytes.size());
+    from_cache_ += stop - begin;
     copy_bytes(out.subspan(begin - from),
                ByteView(block->bytes).subspan(begin - index * size, stop - begin));
   }
@@ -136,11 +138,16 @@ void ReadGather::add_fill(const Blob& blob, const ReadCache::BlockKey& first, st
   fill.bytes = into;
   ranges_.push_back({&blob, begin, into});
   in_flight_ += into.size();
+  missing_ += wanted.size();
   fills_.push_back(std::move(fill));
 }
 
 Status ReadGather::finish() {
-  if (!ranges_.empty()) HEXAD_TRY(reader_.read(ranges_));
+  if (!ranges_.empty()) {
+    const io::Nanos began = cache_.clock().now();
+    HEXAD_TRY(reader_.read(ranges_));
+    cache_.note_device_read(from_cache_, missing_, cache_.clock().now() - began);
+  }
   const std::uint64_t size = cache_.block_size();
   for (const Fill& fill : fills_) {
     ReadCache::BlockKey key = fill.first;
@@ -156,6 +163,8 @@ Status ReadGather::finish() {
   fills_.clear();
   owners_.clear();
   in_flight_ = 0;
+  from_cache_ = 0;
+  missing_ = 0;
   return {};
 }
 

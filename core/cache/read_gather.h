@@ -69,6 +69,8 @@ class ReadGather {
   std::pmr::vector<BlobReader::Range> ranges_{&memory_};
   std::vector<Fill> fills_;
   std::uint64_t in_flight_ = 0;
+  std::uint64_t from_cache_ = 0;  // of what was added since the last finish(), bytes
+  std::uint64_t missing_ = 0;     // ... that are in blobs and were not in the cache
 };
 
 // Copies what `extents` shows when the cache has all of it; else false, and some of `out` may have

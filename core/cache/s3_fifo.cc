@@ -1,6 +1,7 @@
 #include "core/cache/s3_fifo.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <set>
 #include <tuple>
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kFirstBuckets = 64;
 constexpr std::uint8_t kMaxAsked = 3;
 constexpr std::uint8_t kAskedForMain = 2;
+constexpr std::size_t kTooFewForTable = 8;  // buckets for each entry
 
 }  // namespace
 
@@ -126,6 +128,7 @@ bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const 
   bucket = entry;
   push(take_ghost(hash) ? main_ : small_, entry);
   ++entries_;
+  ++count_by_kind_[key.kind];
   by_kind_[key.kind] += total;
   shrink_to_capacity();
   return true;
@@ -180,6 +183,9 @@ std::shared_ptr<const CacheValue> S3Fifo::erase(const CacheKey& key, std::uint64
 void S3Fifo::set_capacity(std::uint64_t capacity) {
   capacity_ = capacity;
   shrink_to_capacity();
+  // Tables count, too: those of a cache that was large would be all that fits into a small one.
+  if (buckets_.size() <= kFirstBuckets || entries_ > buckets_.size() / kTooFewForTable) return;
+  set_buckets(std::max(kFirstBuckets, std::bit_ceil(2 * entries_)));
 }
 
 void S3Fifo::set_outside(std::uint64_t bytes) {
@@ -187,9 +193,10 @@ void S3Fifo::set_outside(std::uint64_t bytes) {
   shrink_to_capacity();
 }
 
-// What the ghosts knew is forgotten: tables grow while the cache fills, before much was evicted.
-void S3Fifo::grow() {
-  std::vector<Entry*> old(buckets_.size() * 2);
+// What the ghosts knew is forgotten: tables grow while the cache fills, before much was evicted,
+// and become smaller when much less is to be kept than before.
+void S3Fifo::set_buckets(std::size_t count) {
+  std::vector<Entry*> old(count);
   std::swap(old, buckets_);
   ghosts_.assign(buckets_.size(), Ghost());
   for (Entry* bucket : old) {
@@ -207,6 +214,7 @@ void S3Fifo::remove(Entry** place) {
   *place = entry->chain;
   unlink(entry->in_main ? main_ : small_, entry);
   --entries_;
+  --count_by_kind_[entry->kind];
   by_kind_[entry->kind] -= entry->charge - entry->added;
   by_kind_[entry->added_kind] -= entry->added;
   entry->value->drop();
@@ -267,6 +275,7 @@ bool S3Fifo::take_ghost(std::uint64_t hash) {
 
 void S3Fifo::check_invariants() const {
   std::array<std::uint64_t, kKinds> by_kind{};
+  std::array<std::uint64_t, kKinds> count_by_kind{};
   std::uint64_t count = 0;
   for (const Queue* queue : {&small_, &main_}) {
     std::uint64_t bytes = 0;
@@ -279,6 +288,7 @@ void S3Fifo::check_invariants() const {
       by_kind[entry->kind] += entry->charge - entry->added;
       by_kind[entry->added_kind] += entry->added;
       ++in_queue;
+      ++count_by_kind[entry->kind];
       HEXAD_ASSERT(!entry->value->dropped());  // S4
     }
     HEXAD_ASSERT(queue->tail == newer);
@@ -286,6 +296,7 @@ void S3Fifo::check_invariants() const {
     count += in_queue;
   }
   HEXAD_ASSERT(by_kind == by_kind_ && count == entries_);  // S2
+  HEXAD_ASSERT(count_by_kind == count_by_kind_);           // S2
   std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::string_view>> keys;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     for (const Entry* entry = buckets_[i]; entry != nullptr; entry = entry->chain) {

@@ -16,7 +16,8 @@
 // Invariants, checked by check_invariants()
 //   S1  every entry is in exactly one queue and in the bucket of its hash; no key twice
 //   S2  the bytes of a queue are the sum of its entries' charges; so are those of a kind, but that
-//       what was added to a charge counts as the kind it was added as
+//       what was added to a charge counts as the kind it was added as; and a kind's entries are so
+//       many
 //   S3  bytes() <= capacity, unless there are no entries
 //   S4  dropped() of a value is false as long as it is an entry's, and true from then on
 //
@@ -100,7 +101,8 @@ class S3Fifo {
   // Takes the entry out and returns its value; null: there was none.
   std::shared_ptr<const CacheValue> erase(const CacheKey& key, std::uint64_t hash);
 
-  // Lets go of what is too much from now on.
+  // Lets go of what is too much from now on, all at once: who waits for the lock of the owner
+  // waits for that. Tables that are far too large for what is left become smaller.
   void set_capacity(std::uint64_t capacity);
   // Memory of the owner's that counts too, bytes.
   void set_outside(std::uint64_t bytes);
@@ -110,6 +112,7 @@ class S3Fifo {
   std::uint64_t capacity() const { return capacity_; }
   // Bytes of one kind, and what was let go of because of the capacity alone.
   std::uint64_t bytes_of(std::uint32_t kind) const { return by_kind_[kind]; }
+  std::uint64_t count_of(std::uint32_t kind) const { return count_by_kind_[kind]; }
   std::uint64_t evictions() const { return evictions_; }
 
   // S1 to S4. For tests. Cost: everything.
@@ -132,7 +135,8 @@ class S3Fifo {
   Entry** find(const CacheKey& key, std::uint64_t hash);
   void push(Queue& queue, Entry* entry);
   static void unlink(Queue& queue, Entry* entry);
-  void grow();
+  void grow() { set_buckets(buckets_.size() * 2); }
+  void set_buckets(std::size_t count);
   void shrink_to_capacity();
   void remove(Entry** place);
   void evict(Entry* entry);
@@ -150,6 +154,7 @@ class S3Fifo {
   std::uint64_t entries_ = 0;
   std::uint64_t evictions_ = 0;
   std::array<std::uint64_t, kKinds> by_kind_{};
+  std::array<std::uint64_t, kKinds> count_by_kind_{};
 };
 
 }  // namespace hexad::core

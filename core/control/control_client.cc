@@ -101,9 +101,17 @@ Result<StoreStatus> ControlClient::status() const {
   return decode_status(text);
 }
 
-Result<SpaceUsage> ControlClient::space() const {
-  HEXAD_TRY_ASSIGN(const std::string text, ask(question("space")));
+Result<SpaceUsage> ControlClient::space(SpaceDetail detail) const {
+  ControlRequest request = question("space");
+  request.breakdown = detail == SpaceDetail::kBreakdown;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
   return decode_space(text);
+}
+
+Status ControlClient::set_cache_size(std::uint64_t bytes) const {
+  ControlRequest request = question("cache size");
+  request.cache_size = bytes;
+  return ask(request).status();
 }
 
 Result<ObjectRoom> ControlClient::room_for(std::uint64_t object_size) const {

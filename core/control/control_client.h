@@ -28,7 +28,8 @@ class ControlClient {
   // As those of Store. Errors: theirs; kBusy (the process is closing the store, or has, and maybe
   // another one has it), kUnavailable (no answer in time).
   Result<StoreStatus> status() const;
-  Result<SpaceUsage> space() const;
+  Result<SpaceUsage> space(SpaceDetail detail = SpaceDetail::kTotals) const;
+  Status set_cache_size(std::uint64_t bytes) const;
   Result<ObjectRoom> room_for(std::uint64_t object_size) const;
   Result<std::vector<Counter>> counters() const;
   // Pages may be shorter than asked for.

@@ -111,6 +111,8 @@ std::string encode_request(const ControlRequest& request) {
   if (request.ranges) object["ranges"] = true;
   if (request.rate > 0) object["rate"] = request.rate;
   if (request.object_size > 0) object["object_size"] = request.object_size;
+  if (request.breakdown) object["breakdown"] = true;
+  if (request.cache_size.has_value()) object["cache_size"] = *request.cache_size;
   set_bytes(object, "from", request.from);
   if (request.device.has_value()) object["device"] = *request.device;
   set_bytes(object, "path", request.path);
@@ -133,6 +135,7 @@ Result<ControlRequest> decode_request(std::string_view line) {
   if (version != kControlVersion) return other_version(version);
   ControlRequest request;
   std::uint64_t device = 0;
+  std::uint64_t cache_size = 0;
   const bool understood =
       take_bytes(object, "ask", request.ask) &&
       take_bytes(object, "collection", request.collection) &&
@@ -146,9 +149,12 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_bytes(object, "from", request.from) &&
       take_objects(object, "objects", request.objects) && take_number(object, "device", device) &&
       take_bytes(object, "path", request.path) &&
-      take_bytes(object, "failure_domain", request.failure_domain);
+      take_bytes(object, "failure_domain", request.failure_domain) &&
+      take_flag(object, "breakdown", request.breakdown) &&
+      take_number(object, "cache_size", cache_size);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
   if (object.contains("device")) request.device = device;
+  if (object.contains("cache_size")) request.cache_size = cache_size;
   return request;
 }
 

@@ -39,6 +39,8 @@ struct ControlRequest {
   std::optional<std::uint64_t> device;
   std::string path;
   std::string failure_domain;
+  bool breakdown = false;                   // SpaceDetail::kBreakdown
+  std::optional<std::uint64_t> cache_size;  // bytes
 };
 std::string encode_request(const ControlRequest& request);
 // Errors: kInvalidArgument (no such line), kUnsupported (of another version).

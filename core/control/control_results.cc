@@ -65,6 +65,18 @@ void fields(F& f, JobStatus& s) {
 }
 
 template <typename F>
+void fields(F& f, LayerStatus& s) {
+  f("name", s.name), f("in_use", s.in_use), f("bytes", s.bytes), f("room", s.room);
+  f("hits", s.hits), f("misses", s.misses), f("timed", s.timed), f("timed_ns", s.timed_ns);
+}
+
+template <typename F>
+void fields(F& f, FillForecast& s) {
+  f("available", s.available), f("observed_seconds", s.observed_seconds);
+  f("bytes_per_hour", s.bytes_per_hour), f("hours_to_full", s.hours_to_full), f("note", s.note);
+}
+
+template <typename F>
 void fields(F& f, StoreStatus& s) {
   f("uuid", s.uuid), f("health", s.health), f("faults_tolerated", s.faults_tolerated);
   f("parity_cells", s.parity_cells), f("domain_cells", s.domain_cells),
@@ -75,6 +87,7 @@ void fields(F& f, StoreStatus& s) {
   f("memory_only", s.memory_only), f("read_only", s.read_only);
   f("read_only_reason", s.read_only_reason), f("devices", s.devices), f("notes", s.notes);
   f("warnings", s.warnings), f("jobs", s.jobs);
+  f("metadata_on", s.metadata_on), f("layers", s.layers), f("fill", s.fill);
 }
 
 template <typename F>
@@ -100,9 +113,10 @@ void fields(F& f, ObjectRoom& s) {
 
 template <typename F>
 void fields(F& f, SpaceUsage& s) {
+  f("broken_down", s.broken_down);
   f("capacity", s.capacity), f("available", s.available);
   f("internally_reserved", s.internally_reserved), f("used", s.used);
-  f("user_bytes", s.user_bytes), f("allocated", s.allocated);
+  f("user_bytes", s.user_bytes), f("omap_bytes", s.omap_bytes), f("allocated", s.allocated);
   f("compressed_original", s.compressed_original), f("compressed", s.compressed);
   f("compressed_allocated", s.compressed_allocated), f("metadata", s.metadata);
   f("internal_metadata", s.internal_metadata), f("objects", s.objects), f("dead", s.dead);
@@ -240,7 +254,8 @@ class Writer {
   static Json one(Health value) { return static_cast<unsigned>(value); }
   static Json one(Hint value) { return static_cast<unsigned>(value); }
   static Json one(const compression::Policy& value) { return compression::to_string(value); }
-  static Json one(const std::optional<std::uint64_t>& value) {
+  template <typename T>
+  static Json one(const std::optional<T>& value) {
     return value.has_value() ? Json(*value) : Json(nullptr);
   }
   static Json one(const std::map<std::string, std::uint64_t>& value) {
@@ -325,9 +340,10 @@ class Reader {
     into = number;
     return true;
   }
-  static bool one(const Json& from, std::optional<std::uint64_t>& into) {
+  template <typename T>
+  static bool one(const Json& from, std::optional<T>& into) {
     if (from.is_null()) return true;
-    std::uint64_t number = 0;
+    T number{};
     if (!one(from, number)) return false;
     into = number;
     return true;

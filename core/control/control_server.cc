@@ -162,9 +162,18 @@ void ControlServer::answer_all() {
 Result<std::string> ControlServer::find_out(const Question& question) {
   const ControlRequest& request = question.request;
   if (request.ask == "space") {
-    HEXAD_TRY_ASSIGN(const SpaceUsage space,
-                     work_.space([&] { return !ended() && question.answer->wanted(); }));
+    HEXAD_TRY_ASSIGN(
+        const SpaceUsage space,
+        work_.space(request.breakdown ? SpaceDetail::kBreakdown : SpaceDetail::kTotals,
+                    [&] { return !ended() && question.answer->wanted(); }));
     return encode_space(space);
+  }
+  if (request.ask == "cache size") {
+    if (!request.cache_size.has_value()) {
+      return Error{ErrorCode::kInvalidArgument, request.ask + ": no size is named", ""};
+    }
+    HEXAD_TRY(work_.set_cache_size(*request.cache_size));
+    return std::string("{}");
   }
   if (request.ask == "room") {
     HEXAD_TRY_ASSIGN(const ObjectRoom room, work_.room_for(request.object_size));

@@ -30,7 +30,8 @@ namespace hexad::core {
 struct ControlWork {
   std::function<StoreStatus()> status;
   // `go_on`: asked now and then; false ends it with kClosed.
-  std::function<Result<SpaceUsage>(const std::function<bool()>& go_on)> space;
+  std::function<Result<SpaceUsage>(SpaceDetail detail, const std::function<bool()>& go_on)> space;
+  std::function<Status(std::uint64_t bytes)> set_cache_size;
   std::function<Result<ObjectRoom>(std::uint64_t object_size)> room_for;
   std::function<std::vector<Counter>()> counters;
   std::function<Result<ListPage>(const std::string& collection, const ListOptions& options)> list;

@@ -131,6 +131,7 @@ class Engine {
   SpaceReport& space_report() { return *reports_.space; }
   CounterReport& counter_report() { return *reports_.counters; }
   std::vector<EffectiveOption> effective_options() const;
+  Status set_cache_size(std::uint64_t bytes);
 
   // Precondition: writable().
   Devices& devices() {
@@ -215,6 +216,8 @@ class Engine {
   // Something of what is known of damage is to be written.
   void wake_damage_job();
   void show_openings(StoreStatus& status);
+  // How much is free now is remembered, if it is time for that.
+  void sample_room();
 
   // engine_close.cc
   // A step of the job that closes.

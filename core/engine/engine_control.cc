@@ -80,7 +80,10 @@ Status Engine::start_control() {
   }
   ControlWork work;
   work.status = [this] { return reports_.status->status(); };
-  work.space = [this](const std::function<bool()>& go_on) { return reports_.space->usage(go_on); };
+  work.space = [this](SpaceDetail detail, const std::function<bool()>& go_on) {
+    return reports_.space->usage(detail, go_on);
+  };
+  work.set_cache_size = [this](std::uint64_t bytes) { return set_cache_size(bytes); };
   work.room_for = [this](std::uint64_t object_size) {
     return reports_.space->room_for(object_size);
   };

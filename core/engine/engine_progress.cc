@@ -30,7 +30,8 @@ bool Engine::checkpoint_due() {
          pipeline_->log_used() >= pipeline_->log_capacity() / 2;
 }
 
-// Called after every group: asks for a zone and a checkpoint when they are due.
+// Called after every group: asks for a zone and a checkpoint when they are due, and looks once a
+// minute how much is free.
 void Engine::on_progress() {
   reclaim();
   if (parts_.space->wants_zone() && zone_job_->want()) jobs_->wake(*zone_job_);
@@ -40,6 +41,7 @@ void Engine::on_progress() {
     jobs_->wake(*clean_job_);
   }
   if (checkpoint_due() && checkpoint_job_->note_due()) jobs_->wake(*checkpoint_job_);
+  sample_room();
 }
 
 }  // namespace hexad::core

@@ -6,6 +6,8 @@
 #include "core/engine/engine.h"
 #include "core/report/counter_report.h"
 #include "core/report/effective_options.h"
+#include "core/report/fill_rate.h"
+#include "core/report/layer_report.h"
 #include "core/report/space_report.h"
 #include "core/report/status_report.h"
 
@@ -48,6 +50,7 @@ void Engine::make_reports() {
       parts_, pipeline_.get(), membership_.get(), jobs_.get(), *checkpointer_, *history_,
       *reports_.scrubber, *reports_.damage, [this](StoreStatus& status) { show_openings(status); },
       [this](StoreStatus& status) { show_control(status); },
+      [this](StoreStatus& status) { reports_.layers->show(status); },
       [this](const Member& member, DeviceStatus& device, StoreStatus& status) {
         if (devices_ != nullptr) devices_->show_unused(member, device, status);
       }});
@@ -57,7 +60,27 @@ void Engine::make_reports() {
                          *checkpointer_, cleaner_.get(), !parts_.memory_only});
   reports_.counters = std::make_unique<CounterReport>(
       CounterReport::Parts{*parts_.counters, *parts_.compression_counters, *parts_.members,
-                           *parts_.space, cache_, *parts_.resident});
+                           *parts_.space, cache_, *parts_.resident, *parts_.metadata,
+                           *parts_.index});
+  reports_.fill = std::make_unique<FillSamples>(executor());
+  reports_.layers = std::make_unique<LayerReport>(LayerReport::Parts{
+      *parts_.counters, *reports_.counters, cache_, *parts_.metadata, *parts_.index,
+      *parts_.resident, *parts_.space, *reports_.space, *reports_.fill, parts_.options.memtable_size,
+      parts_.shape->unit * parts_.shape->k()});
+}
+
+Status Engine::set_cache_size(std::uint64_t bytes) {
+  RuntimeOptions changed = parts_.options;
+  changed.cache_size = bytes;
+  HEXAD_TRY(changed.validate());
+  if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
+  cache_.set_capacity(bytes);
+  parts_.resident->set_most_memory(resident_table_memory(bytes));
+  return {};
+}
+
+void Engine::sample_room() {
+  if (reports_.fill->due()) reports_.fill->add(reports_.space->available());
 }
 
 std::vector<EffectiveOption> Engine::effective_options() const {

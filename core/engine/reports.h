@@ -6,8 +6,10 @@
 namespace hexad::core {
 
 class CounterReport;
+class FillSamples;
 class Fsck;
 class KnownDamage;
+class LayerReport;
 class PoolHeaders;
 class Scrubber;
 class SpaceReport;
@@ -25,6 +27,8 @@ struct Reports {
   std::unique_ptr<StatusReport> status;
   std::unique_ptr<SpaceReport> space;
   std::unique_ptr<CounterReport> counters;
+  std::unique_ptr<FillSamples> fill;
+  std::unique_ptr<LayerReport> layers;
 };
 
 }  // namespace hexad::core

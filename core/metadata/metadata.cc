@@ -256,17 +256,38 @@ std::optional<std::optional<std::string_view>> MetaView::in_memtables(std::strin
   return found->value;
 }
 
+std::optional<std::optional<std::string_view>> MetaView::ask_memtables(std::string_view key,
+                                                                       bool* newest)
+    HEXAD_REQUIRES(metadata_.mutex_) {
+  Metadata::Tally& tally = metadata_.tally_;
+  const bool timed = (tally.hits + tally.misses) % Metadata::kTimedOneOf == 0;
+  const io::Nanos began = timed ? metadata_.clock_.now() : 0;
+  const auto found = in_memtables(key, newest);
+  ++(found.has_value() ? tally.hits : tally.misses);
+  if (timed && found.has_value()) {
+    ++tally.timed;
+    tally.nanos += metadata_.clock_.now() - began;
+  }
+  return found;
+}
+
+Metadata::Tally Metadata::tally() {
+  const io::Lock lock(mutex_);
+  return tally_;
+}
+
 Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* newest) {
   std::optional<std::string> value;
   {
     const io::Lock lock(metadata_.mutex_);
-    if (const auto young = in_memtables(key, newest)) {
+    const Metadata::Settled* const known =
+        metadata_.drops_ == drops_ ? metadata_.settled(key) : nullptr;
+    const auto young = known == nullptr ? ask_memtables(key, newest) : in_memtables(key, newest);
+    if (young.has_value()) {
       if (young->has_value()) value = **young;
       return value;
     }
-    if (metadata_.drops_ == drops_) {
-      if (const Metadata::Settled* known = metadata_.settled(key)) return known->value;
-    }
+    if (known != nullptr) return known->value;
   }
   HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index_->get(key));
   if (found.has_value()) value = *found;
@@ -278,7 +299,7 @@ Result<std::optional<std::string_view>> MetaView::look_up(std::string_view key, 
   {
     const io::Lock lock(metadata_.mutex_);
     // The tables keep the bytes of a version that is visible, and the view the tables.
-    if (const auto young = in_memtables(key, newest)) return *young;
+    if (const auto young = ask_memtables(key, newest)) return *young;
   }
   return index_->get(key);
 }

@@ -145,6 +145,8 @@ class MetaView {
   // Under the lock of the metadata, as the definition says: what the memtables say, as
   // Metadata::without_index() does.
   std::optional<std::optional<std::string_view>> in_memtables(std::string_view key, bool* newest);
+  // The same, and it counts.
+  std::optional<std::optional<std::string_view>> ask_memtables(std::string_view key, bool* newest);
 
   Metadata& metadata_;
   Lsn lsn_;
@@ -169,7 +171,22 @@ class Metadata {
  public:
   // Both outlive it.
   Metadata(io::Executor& executor, kv::Index& index)
-      : mutex_(executor), index_(index), active_(std::make_shared<kv::Memtable>()) {}
+      : clock_(executor.clock()),
+        mutex_(executor),
+        index_(index),
+        active_(std::make_shared<kv::Memtable>()) {}
+
+  // One of so many look-ups in the memtables is timed.
+  static constexpr std::uint64_t kTimedOneOf = 64;
+  // Look-ups of keys by views, since it was made: what the memtables had, and what the index was
+  // asked for. Neither: keys of collections that are remembered, and what walks step on.
+  struct Tally {
+    std::uint64_t hits = 0;  // tombstones, too
+    std::uint64_t misses = 0;
+    std::uint64_t timed = 0;  // of the hits
+    io::Nanos nanos = 0;      // how long the timed ones took
+  };
+  Tally tally();
 
   // Tells this cache of every key that is applied from now on (N1 of core/cache/read_cache.h).
   // Before other threads; it outlives the last apply().
@@ -236,6 +253,7 @@ class Metadata {
   void note_settled(std::string_view key, std::uint64_t drops,
                     std::optional<std::string_view> value);
 
+  io::Clock& clock_;
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
   ReadCache* cache_ = nullptr;
@@ -254,6 +272,7 @@ class Metadata {
   //       view from before the freeze() must not
   std::map<std::string, Settled, std::less<>> settled_ HEXAD_GUARDED_BY(mutex_);
   std::uint64_t drops_ HEXAD_GUARDED_BY(mutex_) = 0;  // of frozen memtables
+  Tally tally_ HEXAD_GUARDED_BY(mutex_);
   // Counts what ends iterators of memtables; changes under the lock.
   std::atomic<std::uint64_t> erase_generation_{0};
 };

@@ -20,8 +20,6 @@ namespace hexad::core {
 namespace {
 
 // Memory for the table of blocks on the fast device, beside the read cache: a part of that, bytes.
-constexpr std::uint64_t kResidentTablePart = 16;
-constexpr std::uint64_t kLeastResidentTable = 1 << 20;
 
 constexpr const char* kBusErrorMeaning =
     "somebody has cut the file, or its medium has failed. It is the index of a pool and only a "
@@ -355,7 +353,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   // Whoever only reads may not write there.
   parts.resident = std::make_unique<kv::ResidentPieces>(
       *system, writing ? resident_path(survey.fast_directories) : "",
-      std::max(kLeastResidentTable, options.cache_size / kResidentTablePart));
+      resident_table_memory(options.cache_size));
   parts.cache->set_resident(parts.resident.get());
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,

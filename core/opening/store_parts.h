@@ -1,6 +1,7 @@
 // What a store is made of: opening puts it together, the engine owns it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,11 @@
 #include "kv/tiered/tiered_index.h"
 
 namespace hexad::core {
+
+// The most that the table of blocks of runs on the fast device may take, beside a cache of that size.
+constexpr std::uint64_t resident_table_memory(std::uint64_t cache_size) {
+  return std::max<std::uint64_t>(1 << 20, cache_size / 16);
+}
 
 // Everything that opening has found out; made by open_parts() (core/opening/opening.h).
 struct StoreParts {

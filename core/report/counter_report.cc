@@ -12,6 +12,7 @@ std::vector<Counter> CounterReport::all() {
   fold();
   std::vector<Counter> counters = parts_.counters.snapshot();
   add_free_runs(counters);
+  add_cached(counters);
   return counters;
 }
 
@@ -36,6 +37,16 @@ void CounterReport::add_free_runs(std::vector<Counter>& counters) {
   for (const Kind& kind : kinds) counters.push_back({kind.name, kind.runs, kind.runs});
 }
 
+// Likewise, and under BlueStore's names, with and without what it once had before them.
+void CounterReport::add_cached(std::vector<Counter>& counters) {
+  const ReadCache::Usage usage = parts_.cache.usage();
+  for (const auto& [name, value] :
+       {std::pair("onodes", usage.onodes), std::pair("buffer_bytes", usage.blocks)}) {
+    counters.push_back({name, value, value});
+    counters.push_back({std::string("bluestore_") + name, value, value});
+  }
+}
+
 // Devices and the compressor count on their own; their numbers are copied into the registry.
 void CounterReport::fold() {
   const compression::CounterValues values = parts_.compression.snapshot();
@@ -55,6 +66,8 @@ void CounterReport::fold() {
   constexpr auto kIndexes = static_cast<std::size_t>(kv::RunPieceKind::kIndex);
   constexpr auto kBlocks = static_cast<std::size_t>(kv::RunPieceKind::kData);
   const kv::ResidentPieces::Tally resident = parts_.resident.tally();
+  const Metadata::Tally memtable = parts_.metadata.tally();
+  const kv::TieredIndex::Tally index = parts_.index.tally();
   const std::pair<CounterId, std::uint64_t> since_last_time[] = {
       {CounterId::kReads, cached.reads},
       {CounterId::kBytesRead, cached.bytes_read},
@@ -62,6 +75,14 @@ void CounterReport::fold() {
       {CounterId::kCacheRecordMisses, cached.record_misses},
       {CounterId::kCacheBlockHits, cached.block_hits},
       {CounterId::kCacheBlockMisses, cached.block_misses},
+      {CounterId::kOnodeHits, cached.record_hits - cached.page_hits},
+      {CounterId::kOnodeMisses, cached.record_misses - cached.page_misses},
+      {CounterId::kOnodeShardHits, cached.page_hits},
+      {CounterId::kOnodeShardMisses, cached.page_misses},
+      {CounterId::kBufferHitBytes, cached.bytes_read + cached.hit_bytes},
+      {CounterId::kBufferMissBytes, cached.missed_bytes},
+      {CounterId::kDataReads, cached.devices.count},
+      {CounterId::kRunDeviceReads, cached.run_reads},
       {CounterId::kRunFilterHits, cached.run_hits[kFilters]},
       {CounterId::kRunFilterMisses, cached.run_misses[kFilters]},
       {CounterId::kRunIndexHits, cached.run_hits[kIndexes]},
@@ -78,6 +99,15 @@ void CounterReport::fold() {
       {CounterId::kResidentMisses, resident.misses},
       {CounterId::kResidentBytes, resident.bytes_written},
       {CounterId::kResidentErrors, resident.errors},
+      {CounterId::kMemtableHits, memtable.hits},
+      {CounterId::kMemtableMisses, memtable.misses},
+      {CounterId::kMemtableLatCount, memtable.timed},
+      {CounterId::kMemtableLatNanos, static_cast<std::uint64_t>(memtable.nanos)},
+      {CounterId::kIndexAnswers, index.answers},
+      {CounterId::kIndexLatCount, index.timed},
+      {CounterId::kIndexLatNanos, static_cast<std::uint64_t>(index.nanos)},
+      {CounterId::kFastBlocksLatCount, resident.rounds},
+      {CounterId::kFastBlocksLatNanos, static_cast<std::uint64_t>(resident.round_nanos)},
       {CounterId::kCompressSuccess, values.compress_success_count},
       {CounterId::kCompressRejected, values.compress_rejected_count},
       {CounterId::kCompressSkipped, values.compress_skipped_count},
@@ -86,6 +116,14 @@ void CounterReport::fold() {
       {CounterId::kCompressNanos, values.compress_ns},
       {CounterId::kDecompressNanos, values.decompress_ns},
   };
+  const std::pair<CounterId, ReadCache::Timed> lengths[] = {
+      {CounterId::kRecordsLatCount, cached.records},
+      {CounterId::kRunBlocksLatCount, cached.runs},
+      {CounterId::kRunsLatCount, cached.run_rounds},
+      {CounterId::kDataBlocksLatCount, cached.blocks},
+      {CounterId::kDataLatCount, cached.devices},
+  };
+  for (const auto& [id, timed] : lengths) counters.add_latency(id, timed.count, timed.nanos);
   for (const auto& [id, value] : since_last_time) counters.add(id, value);
   for (const auto& [id, value] : since_opening) counters.set(id, value);
 }

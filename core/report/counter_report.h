@@ -6,10 +6,12 @@
 #include "compression/compressor.h"
 #include "core/api/types.h"
 #include "core/cache/read_cache.h"
+#include "core/metadata/metadata.h"
 #include "core/space/members.h"
 #include "core/space/space.h"
 #include "core/stats/counters.h"
 #include "kv/run/resident_pieces.h"
+#include "kv/tiered/tiered_index.h"
 
 namespace hexad::core {
 
@@ -23,6 +25,8 @@ class CounterReport {
     Space& space;
     ReadCache& cache;
     kv::ResidentPieces& resident;
+    Metadata& metadata;
+    const kv::TieredIndex& index;
   };
   explicit CounterReport(const Parts& parts) : parts_(parts) {}
 
@@ -33,6 +37,7 @@ class CounterReport {
 
  private:
   void add_free_runs(std::vector<Counter>& counters);
+  void add_cached(std::vector<Counter>& counters);
 
   const Parts parts_;
 };

@@ -41,7 +41,8 @@ std::vector<EffectiveOption> effective_options(const StoreParts& store) {
           format_size(given.max_in_flight));
   runtime("stream_buffer", given.stream_buffer, defaults.stream_buffer,
           format_size(given.stream_buffer));
-  runtime("cache_size", given.cache_size, defaults.cache_size, format_size(given.cache_size));
+  const std::uint64_t cache_size = store.cache->capacity();  // which may be changed at any time
+  runtime("cache_size", cache_size, defaults.cache_size, format_size(cache_size));
   runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
           static_cast<std::uint64_t>(defaults.flush_sharing),
           given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");

@@ -86,19 +86,19 @@ Status SpaceReport::add_records(Count& count, const std::function<bool()>& go_on
       usage.compressed_allocated += allocated;
     }
   };
-  const auto add_record = [&](const ObjectRecord& record) {
+  const auto add_record = [&](const ObjectRecord& record, std::uint64_t& sum) {
     add(record.extents);
-    usage.user_bytes += record.size;
+    sum += record.size;
     count.sizes.add(record.size);
   };
   RecordWalk walk(*state.view, parts_.shape.record, check);
   HEXAD_TRY(walk.over_objects([&](std::string_view, const ObjectRecord& record) -> Status {
-    add_record(record);
+    add_record(record, usage.user_bytes);
     ++usage.objects;
     return {};
   }));
   HEXAD_TRY(walk.over_entries([&](std::string_view, const ObjectRecord& record) -> Status {
-    add_record(record);
+    add_record(record, usage.omap_bytes);
     return {};
   }));
   return walk.over_pages([&](const PageKey&, const ExtentList& extents) -> Status {
@@ -107,11 +107,21 @@ Status SpaceReport::add_records(Count& count, const std::function<bool()>& go_on
   });
 }
 
-void SpaceReport::add_packs(SpaceUsage& usage) {
+// Every commit keeps them, with what it changes (core/plan/plan_totals.h).
+Status SpaceReport::add_collections(SpaceUsage& usage) {
+  HEXAD_TRY_ASSIGN(const std::vector<CollectionInfo> collections, parts_.reads.collections());
+  for (const CollectionInfo& one : collections) {
+    usage.objects += one.objects;
+    usage.user_bytes += one.bytes;
+  }
+  return {};
+}
+
+void SpaceReport::add_packs(SpaceUsage& usage, Packs what) {
   StripeWalk walk(parts_.space);
   while (const std::optional<StripeWalk::Stripe> pack = walk.next()) {
     const std::uint64_t bytes = pack->where.units * user_unit_;
-    usage.allocated += bytes;
+    if (what == Packs::kAllocated) usage.allocated += bytes;
     const std::uint64_t dead = bytes - std::min(bytes, pack->live);
     usage.dead += dead;
     if (may_be_victim(pack->live, bytes, kLiveForCommit)) usage.reclaimable += dead;
@@ -133,31 +143,47 @@ void SpaceReport::add_devices(SpaceUsage& usage) {
   }
 }
 
-Result<SpaceUsage> SpaceReport::usage(const std::function<bool()>& go_on) {
-  Count count;
-  SpaceUsage& usage = count.usage;
-  HEXAD_TRY(add_records(count, go_on));
-  add_packs(usage);
-  const Space::Room room = parts_.space.room();
-  add_devices(usage);
+std::uint64_t SpaceReport::RoomNow::available(std::uint64_t user_unit) const {
+  // The reserve may be more than is left.
+  const std::uint64_t left = room.units.free + held.waiting / user_unit + to_come;
+  const std::uint64_t kept = room.reserved + room.reserve;
+  return left > kept ? left - kept : 0;
+}
+
+SpaceReport::RoomNow SpaceReport::room_now() {
+  RoomNow now{parts_.space.room(), 0, held_by_readers()};
   std::uint32_t slab_units = 0;
   for (std::size_t i = 0; i < parts_.members.size(); ++i) {
     slab_units = std::max(slab_units, parts_.members.at(i).layout.slab_units);
   }
-  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
-  usage.capacity = (room.units.total + to_come) * user_unit_;
+  now.to_come = slab_units == 0 ? 0 : now.room.zones_to_come * (slab_units - 1);
+  return now;
+}
+
+std::uint64_t SpaceReport::available() { return room_now().available(user_unit_) * user_unit_; }
+
+Result<SpaceUsage> SpaceReport::usage(SpaceDetail detail, const std::function<bool()>& go_on) {
+  Count count;
+  SpaceUsage& usage = count.usage;
+  usage.broken_down = detail == SpaceDetail::kBreakdown;
+  HEXAD_TRY(usage.broken_down ? add_records(count, go_on) : add_collections(usage));
+  add_packs(usage, usage.broken_down ? Packs::kAllocated : Packs::kDeadOnly);
+  RoomNow now = room_now();
+  const Space::Room& room = now.room;
+  if (!usage.broken_down) {
+    const std::uint64_t users = room.units.live + room.units.in_flight;
+    usage.allocated = (users - std::min(users, room.internal)) * user_unit_;
+  }
+  add_devices(usage);
+  usage.capacity = (room.units.total + now.to_come) * user_unit_;
   // What rides in the log, or is on its way, has its units set aside.
   usage.promised = room.reserved * user_unit_;
   usage.allocated += usage.promised;
-  HeldByReaders held = held_by_readers();
-  usage.held_by_readers = held.held;
-  usage.readers = std::move(held.readers);
-  usage.waiting = held.waiting;
+  usage.held_by_readers = now.held.held;
+  usage.readers = std::move(now.held.readers);
+  usage.waiting = now.held.waiting;
   usage.internally_reserved = room.reserve * user_unit_;
-  // The reserve may be more than is left.
-  const std::uint64_t left = room.units.free + held.waiting / user_unit_ + to_come;
-  const std::uint64_t kept = room.reserved + room.reserve;
-  usage.available = (left > kept ? left - kept : 0) * user_unit_;
+  usage.available = now.available(user_unit_) * user_unit_;
   const PoolRoom pool = pool_room(count.to_compact);
   if (const std::optional<ObjectRoom> mix = room_for_mix(count.sizes, pool, parts_.shape)) {
     usage.usable_for_mix = mix->usable;

@@ -44,9 +44,12 @@ class SpaceReport {
   explicit SpaceReport(const Parts& parts)
       : parts_(parts), user_unit_(parts.shape.unit * parts.shape.k()) {}
 
-  // One pass over all records: costs time with the number of objects, and is exact. `go_on`: asked
-  // now and then; false ends it with kClosed. Empty: nobody wants it to end. Any thread.
-  Result<SpaceUsage> usage(const std::function<bool()>& go_on = {});
+  // kBreakdown: one pass over all records, which costs time with the number of objects. All of it is
+  // exact. `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to end.
+  // Any thread.
+  Result<SpaceUsage> usage(SpaceDetail detail, const std::function<bool()>& go_on = {});
+  // SpaceUsage::available alone. Reads nothing. Any thread.
+  std::uint64_t available();
   // For objects of that size. Any thread.
   Result<ObjectRoom> room_for(std::uint64_t object_size);
   // How much space readers of old versions hold, and who holds the most of it; empty: nothing. Any
@@ -62,8 +65,21 @@ class SpaceReport {
     std::uint64_t waiting = 0;  // user bytes
   };
 
+  // What is free, and what for: units of stripes.
+  struct RoomNow {
+    Space::Room room;
+    std::uint64_t to_come = 0;  // of zones that can be made yet
+    HeldByReaders held;
+
+    std::uint64_t available(std::uint64_t user_unit) const;  // units
+  };
+
+  Status add_collections(SpaceUsage& usage);
   Status add_records(Count& count, const std::function<bool()>& go_on);
-  void add_packs(SpaceUsage& usage);
+  // `allocated`: what they take counts. Else the allocator has counted it.
+  enum class Packs : std::uint8_t { kAllocated, kDeadOnly };
+  void add_packs(SpaceUsage& usage, Packs what);
+  RoomNow room_now();
   void add_devices(SpaceUsage& usage);
   HeldByReaders held_by_readers();
   // `to_compact`: user bytes that compaction would bring back, where more of it is known than the

@@ -111,6 +111,7 @@ StoreStatus StatusReport::status() const {
                         parts_.store.unrecognised.end());
   show_health(status);
   parts_.damage.show(status);
+  parts_.show_layers(status);
   return status;
 }
 

@@ -34,6 +34,7 @@ class StatusReport {
     // Calls for paths that do not come back, a device that is being added and does not answer.
     std::function<void(StoreStatus&)> show_openings;
     std::function<void(StoreStatus&)> show_control;  // the control socket
+    std::function<void(StoreStatus&)> show_layers;   // where what is, and what it has answered
     // A member that is not used: whether it comes back, and whether it is drained.
     std::function<void(const Member&, DeviceStatus&, StoreStatus&)> show_away;
   };

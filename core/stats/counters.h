@@ -94,7 +94,18 @@ enum class CounterId : std::uint16_t {
   kCacheRecordMisses,
   kCacheBlockHits,  // of pieces of user bytes
   kCacheBlockMisses,
-  kRunFilterHits,  // of filters of runs
+  kOnodeHits,  // look-ups of objects alone
+  kOnodeMisses,
+  kOnodeShardHits,  // ... and of pages alone
+  kOnodeShardMisses,
+  kBufferHitBytes,  // user bytes that reads had from the cache
+  kBufferMissBytes,
+  kDataReads,  // reads that asked devices for user bytes
+  kMemtableHits,
+  kMemtableMisses,
+  kIndexAnswers,    // look-ups that the index on the fast tier answered
+  kRunDeviceReads,  // pieces of runs that came from data devices
+  kRunFilterHits,   // of filters of runs
   kRunFilterMisses,
   kRunIndexHits,  // of blocks of their index
   kRunIndexMisses,
@@ -127,6 +138,22 @@ enum class CounterId : std::uint16_t {
   kCommitLatNanos,
   kReadLatCount,
   kReadLatNanos,
+  kRecordsLatCount,  // of the layers (LayerStatus), what was timed
+  kRecordsLatNanos,
+  kMemtableLatCount,
+  kMemtableLatNanos,
+  kIndexLatCount,
+  kIndexLatNanos,
+  kRunBlocksLatCount,
+  kRunBlocksLatNanos,
+  kFastBlocksLatCount,
+  kFastBlocksLatNanos,
+  kRunsLatCount,
+  kRunsLatNanos,
+  kDataBlocksLatCount,
+  kDataBlocksLatNanos,
+  kDataLatCount,
+  kDataLatNanos,
   kGroupBytes,  // records and cells that groups sent to devices
   kGroupsOf1,   // by the number of transactions
   kGroupsOf2,   // ... 2 and 3, and so on

@@ -126,7 +126,8 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
   take_room();
   bytes = round_down(bytes, kPage);
   // More would be of no use: nobody could say what is there.
-  const std::uint64_t known = ResidentTable::most_entries(most_memory_) * kUsualPiece;
+  const std::uint64_t most_memory = most_memory_.load(std::memory_order_relaxed);
+  const std::uint64_t known = ResidentTable::most_entries(most_memory) * kUsualPiece;
   bytes = std::min(bytes, std::max(kLeastRoom, round_down(known, kPage)));
   if (path_.empty() || bytes < kLeastRoom) {
     return Error{ErrorCode::kNoSpace,
@@ -143,7 +144,7 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
   const std::uint64_t size = std::min(bytes, (*made)->geometry().size);
   const std::uint64_t entries = size / kUsualPiece * kEntriesPerPiece;
   auto file =
-      std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory_);
+      std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory);
   const io::Lock lock(mutex_);
   problem_.clear();
   file_ = std::move(file);
@@ -309,9 +310,14 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
   }
   AlignedBuffer buffer(all);
   for (std::size_t i = 0; i < wanted.size(); ++i) requests[i].data = buffer.data() + wanted[i].at;
+  io::Clock& clock = system_.executor().clock();
+  const io::Nanos began = clock.now();
   const std::vector<Status> outcomes =
       io::read_round(file->queue, std::move(requests), buffer, kPatience);
+  const io::Nanos took = clock.now() - began;
   const io::Lock lock(mutex_);
+  ++tally_.rounds;
+  tally_.round_nanos += took;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Wanted& one = wanted[i];
     // Room may have been taken meanwhile, or its place written over.

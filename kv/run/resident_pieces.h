@@ -24,6 +24,7 @@
 // Any thread. Its mutex is a leaf.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,6 +68,10 @@ class ResidentPieces {
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
   // or written keeps the space of the file until it ends, and is_gone() has noticed that.
   void take_room();
+  // From the next give_room() on; what is there stays. Any thread.
+  void set_most_memory(std::uint64_t bytes) {
+    most_memory_.store(bytes, std::memory_order_relaxed);
+  }
   // Deletes the file when it has ended by itself (FB4); why it has stays to be told. Whether it
   // had, since the last time.
   bool give_back_ended();
@@ -102,6 +107,8 @@ class ResidentPieces {
     std::uint64_t misses = 0;  // none while there is no room
     std::uint64_t bytes_written = 0;
     std::uint64_t errors = 0;   // reads and writes that failed, pieces that did not verify
+    std::uint64_t rounds = 0;   // of reads of the device, each of some of the hits
+    io::Nanos round_nanos = 0;  // ... how long they took in all
     std::uint64_t refused = 0;  // pieces that came while the segment before was on its way
   };
   // Since it was made.
@@ -134,7 +141,7 @@ class ResidentPieces {
 
   io::System& system_;
   const std::string path_;
-  const std::uint64_t most_memory_;
+  std::atomic<std::uint64_t> most_memory_;  // of the table, bytes
 
   io::Mutex mutex_;
   io::CondVar changed_;

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "base/bytes.h"
+#include "io/clock.h"
 #include "kv/run/run_block.h"
 #include "kv/run/run_filter.h"
 
@@ -56,6 +57,11 @@ class RunCache {
   // Counts as a miss: `piece` was read since it was not found. Returns it, kept or not.
   virtual std::shared_ptr<const RunPiece> keep(const RunPieceKey& key, RunPiece piece,
                                                RunAdmit admit) = 0;
+
+  // --- how long it takes to read what is not kept ---
+  virtual io::Nanos now() { return 0; }
+  // So many pieces came from the files of their runs, in one round, which took so long.
+  virtual void note_file_read(std::uint64_t, io::Nanos) {}
 
   // --- copies on a faster device than the run's (kv/run/resident_pieces.h); none by default ---
   // Does not wait for long; where there is an error nothing is found.

@@ -101,7 +101,9 @@ Status RunSource::read_all(std::span<Wanted> wanted, RunAdmit admit, ReadFiles r
     reads.push_back({&one.source->file(), one.address.offset, stored[i]});
   }
   if (reads.empty()) return {};
+  const io::Nanos began = cache.now();
   HEXAD_TRY(read_files(reads));
+  cache.note_file_read(reads.size(), cache.now() - began);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Wanted& one = wanted[i];
     if (one.piece != nullptr) continue;

@@ -17,6 +17,22 @@ bool is_damage(const Status& status) {
 
 }  // namespace
 
+template <typename Ask>
+auto TieredIndex::counted(const Ask& ask) {
+  const bool timed = answers_.fetch_add(1, std::memory_order_relaxed) % kTimedOneOf == 0;
+  if (!timed) return ask();
+  const io::Nanos began = clock_.now();
+  auto answer = ask();
+  nanos_.fetch_add(clock_.now() - began, std::memory_order_relaxed);
+  timed_.fetch_add(1, std::memory_order_relaxed);
+  return answer;
+}
+
+TieredIndex::Tally TieredIndex::tally() const {
+  return {answers_.load(std::memory_order_relaxed), timed_.load(std::memory_order_relaxed),
+          nanos_.load(std::memory_order_relaxed)};
+}
+
 // Of the fast index, and of the runs of the same state from the first damage on.
 class TieredReader final : public IndexReader {
  public:
@@ -26,7 +42,8 @@ class TieredReader final : public IndexReader {
 
   Result<std::optional<std::string_view>> get(std::string_view key) override {
     if (!slow_) {
-      Result<std::optional<std::string_view>> found = fast_->get(key);
+      Result<std::optional<std::string_view>> found =
+          owner_.counted([&] { return fast_->get(key); });
       if (!is_damage(found.status()) || !may_fall_back()) return found;
     }
     return slow().get(key);
@@ -34,7 +51,7 @@ class TieredReader final : public IndexReader {
   Result<std::unique_ptr<IndexCursor>> cursor() override { return cursor(Reading::kAnything); }
   Result<Peeked> peek(std::string_view key) override {
     if (!slow_) {
-      Result<Peeked> found = fast_->peek(key);
+      Result<Peeked> found = owner_.counted([&] { return fast_->peek(key); });
       if (!is_damage(found.status()) || !may_fall_back()) return found;
     }
     return slow().peek(key);
@@ -163,7 +180,7 @@ Result<std::unique_ptr<IndexCursor>> TieredReader::cursor(Reading reading) {
 
 TieredIndex::TieredIndex(io::Executor& executor, std::shared_ptr<const RunSet> runs,
                          std::unique_ptr<Index> fast)
-    : mutex_(executor), runs_(std::move(runs)), fast_(std::move(fast)) {}
+    : mutex_(executor), runs_(std::move(runs)), fast_(std::move(fast)), clock_(executor.clock()) {}
 
 std::shared_ptr<Index> TieredIndex::fast() const {
   const io::Lock lock(mutex_);

@@ -46,6 +46,17 @@ class TieredIndex final : public Index {
   std::uint64_t damages() const { return damages_.load(std::memory_order_relaxed); }
   std::shared_ptr<const RunSet> runs() const;
 
+  // One of so many look-ups in the fast index is timed.
+  static constexpr std::uint64_t kTimedOneOf = 64;
+  // What the fast index was asked for and answered, in look-ups of keys: whatever index that was.
+  struct Tally {
+    std::uint64_t answers = 0;
+    std::uint64_t timed = 0;  // of these
+    io::Nanos nanos = 0;      // how long the timed ones took
+  };
+  // Since it was made. Any thread.
+  Tally tally() const;
+
   // --- Index ---
   Result<std::unique_ptr<IndexReader>> snapshot() override;
   bool reads_devices() const override { return !has_fast(); }
@@ -62,12 +73,18 @@ class TieredIndex final : public Index {
   std::shared_ptr<Index> fast() const;
   // A reader of `index` has met damage.
   void drop(const Index* index);
+  template <typename Ask>
+  auto counted(const Ask& ask);
 
   mutable io::Mutex mutex_;
   std::shared_ptr<const RunSet> runs_ HEXAD_GUARDED_BY(mutex_);
   std::shared_ptr<Index> fast_ HEXAD_GUARDED_BY(mutex_);
   std::weak_ptr<Index> detached_ HEXAD_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> damages_{0};
+  io::Clock& clock_;
+  std::atomic<std::uint64_t> answers_{0};
+  std::atomic<std::uint64_t> timed_{0};
+  std::atomic<io::Nanos> nanos_{0};
 };
 
 }  // namespace hexad::kv
