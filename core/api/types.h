@@ -346,14 +346,14 @@ struct LayerStatus {
   // - "data blocks": user bytes that were read, in memory
   // - "data": user bytes on the data devices
   std::string name;
-  bool in_use = true;       // false: it is asked for nothing now, and what is counted is from before
+  bool in_use = true;  // false: it is asked for nothing now, and what is counted is from before
   std::uint64_t bytes = 0;  // that it holds now; of devices: user bytes that are allocated
   std::uint64_t room = 0;   // the most that it may hold, bytes; 0: nothing but its neighbours' room
   // What was looked for here and found, or found not to be there: keys, pieces, or reads of user
   // bytes.
   std::uint64_t hits = 0;
-  std::uint64_t misses = 0;  // what the next layer was asked for instead
-  std::uint64_t timed = 0;   // so many answers were timed: one of many where it is memory
+  std::uint64_t misses = 0;    // what the next layer was asked for instead
+  std::uint64_t timed = 0;     // so many answers were timed: one of many where it is memory
   std::uint64_t timed_ns = 0;  // how long these took in all, nanoseconds
 };
 

@@ -162,10 +162,9 @@ void ControlServer::answer_all() {
 Result<std::string> ControlServer::find_out(const Question& question) {
   const ControlRequest& request = question.request;
   if (request.ask == "space") {
-    HEXAD_TRY_ASSIGN(
-        const SpaceUsage space,
-        work_.space(request.breakdown ? SpaceDetail::kBreakdown : SpaceDetail::kTotals,
-                    [&] { return !ended() && question.answer->wanted(); }));
+    HEXAD_TRY_ASSIGN(const SpaceUsage space,
+                     work_.space(request.breakdown ? SpaceDetail::kBreakdown : SpaceDetail::kTotals,
+                                 [&] { return !ended() && question.answer->wanted(); }));
     return encode_space(space);
   }
   if (request.ask == "cache size") {

@@ -58,15 +58,14 @@ void Engine::make_reports() {
       SpaceReport::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space,
                          *parts_.log_blobs, *parts_.counters, *reads_, readers_, *parts_.index,
                          *checkpointer_, cleaner_.get(), !parts_.memory_only});
-  reports_.counters = std::make_unique<CounterReport>(
-      CounterReport::Parts{*parts_.counters, *parts_.compression_counters, *parts_.members,
-                           *parts_.space, cache_, *parts_.resident, *parts_.metadata,
-                           *parts_.index});
+  reports_.counters = std::make_unique<CounterReport>(CounterReport::Parts{
+      *parts_.counters, *parts_.compression_counters, *parts_.members, *parts_.space, cache_,
+      *parts_.resident, *parts_.metadata, *parts_.index});
   reports_.fill = std::make_unique<FillSamples>(executor());
   reports_.layers = std::make_unique<LayerReport>(LayerReport::Parts{
       *parts_.counters, *reports_.counters, cache_, *parts_.metadata, *parts_.index,
-      *parts_.resident, *parts_.space, *reports_.space, *reports_.fill, parts_.options.memtable_size,
-      parts_.shape->unit * parts_.shape->k()});
+      *parts_.resident, *parts_.space, *reports_.space, *reports_.fill,
+      parts_.options.memtable_size, parts_.shape->unit * parts_.shape->k()});
 }
 
 Status Engine::set_cache_size(std::uint64_t bytes) {

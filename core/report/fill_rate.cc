@@ -45,8 +45,8 @@ FillForecast forecast(std::span<const FillSample> earlier, FillSample now) {
         "was opened";
     return found;
   }
-  const auto next =
-      std::find_if(points.begin(), points.end(), [from](const FillSample& p) { return p.at > from; });
+  const auto next = std::find_if(points.begin(), points.end(),
+                                 [from](const FillSample& p) { return p.at > from; });
   const auto last = std::prev(next);
   const double then = between(*last, *next, from);
   const double lost = then - static_cast<double>(now.available);

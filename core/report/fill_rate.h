@@ -18,9 +18,9 @@ struct FillSample {
   std::uint64_t available = 0;  // user bytes
 };
 
-inline constexpr io::Nanos kFillWindow = 3'600'000'000'000;   // the rate is of an hour at most
-inline constexpr io::Nanos kFillShortest = 60'000'000'000;    // ... and of a minute at least
-inline constexpr io::Nanos kFillStep = 60'000'000'000;        // between two samples
+inline constexpr io::Nanos kFillWindow = 3'600'000'000'000;  // the rate is of an hour at most
+inline constexpr io::Nanos kFillShortest = 60'000'000'000;   // ... and of a minute at least
+inline constexpr io::Nanos kFillStep = 60'000'000'000;       // between two samples
 
 // `earlier`: in the order of their time, none later than `now`. The rate is that between `now` and
 // a window before, where what there was is taken from the line between the samples around it; or,
@@ -35,9 +35,7 @@ class FillSamples {
   explicit FillSamples(io::Executor& executor) : clock_(executor.clock()), mutex_(executor) {}
 
   // Cost while it is false: a look at the clock.
-  bool due() const {
-    return clock_.now() >= next_.load(std::memory_order_relaxed);
-  }
+  bool due() const { return clock_.now() >= next_.load(std::memory_order_relaxed); }
   void add(std::uint64_t available);
   FillForecast forecast(std::uint64_t available);
 

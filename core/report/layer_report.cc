@@ -25,9 +25,9 @@ void LayerReport::show(StoreStatus& status) {
   const bool has_index = parts_.index.has_fast();
   status.metadata_on = has_index ? "index" : resident.open ? "fast blocks" : "runs";
 
-  LayerStatus records = layer("records", since_open(CounterId::kCacheRecordHits),
-                              since_open(CounterId::kCacheRecordMisses),
-                              CounterId::kRecordsLatCount);
+  LayerStatus records =
+      layer("records", since_open(CounterId::kCacheRecordHits),
+            since_open(CounterId::kCacheRecordMisses), CounterId::kRecordsLatCount);
   records.in_use = parts_.cache.enabled();
   records.bytes = cached.records;
   records.room = parts_.cache.capacity();
@@ -40,8 +40,8 @@ void LayerReport::show(StoreStatus& status) {
   memtable.room = parts_.memtable_size;
   status.layers.push_back(std::move(memtable));
 
-  LayerStatus index = layer("index", since_open(CounterId::kIndexAnswers), 0,
-                            CounterId::kIndexLatCount);
+  LayerStatus index =
+      layer("index", since_open(CounterId::kIndexAnswers), 0, CounterId::kIndexLatCount);
   index.in_use = has_index;
   if (const Result<kv::IndexStats> stats = parts_.index.stats(); stats.ok()) {
     index.bytes = stats->bytes_used;
@@ -63,9 +63,9 @@ void LayerReport::show(StoreStatus& status) {
   run_blocks.room = std::max(parts_.cache.capacity(), ReadCache::kLeastForRuns);
   status.layers.push_back(std::move(run_blocks));
 
-  LayerStatus fast_blocks = layer("fast blocks", since_open(CounterId::kResidentHits),
-                                  since_open(CounterId::kResidentMisses),
-                                  CounterId::kFastBlocksLatCount);
+  LayerStatus fast_blocks =
+      layer("fast blocks", since_open(CounterId::kResidentHits),
+            since_open(CounterId::kResidentMisses), CounterId::kFastBlocksLatCount);
   fast_blocks.in_use = resident.open;
   fast_blocks.bytes = resident.bytes;
   fast_blocks.room = resident.room;
@@ -77,9 +77,9 @@ void LayerReport::show(StoreStatus& status) {
   runs.bytes = room.internal * parts_.user_unit;
   status.layers.push_back(std::move(runs));
 
-  LayerStatus blocks = layer("data blocks", since_open(CounterId::kCacheBlockHits),
-                             since_open(CounterId::kCacheBlockMisses),
-                             CounterId::kDataBlocksLatCount);
+  LayerStatus blocks =
+      layer("data blocks", since_open(CounterId::kCacheBlockHits),
+            since_open(CounterId::kCacheBlockMisses), CounterId::kDataBlocksLatCount);
   blocks.in_use = parts_.cache.enabled();
   blocks.bytes = cached.blocks;
   blocks.room = parts_.cache.capacity();

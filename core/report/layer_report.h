@@ -32,7 +32,8 @@ class LayerReport {
   };
   explicit LayerReport(const Parts& parts) : parts_(parts) {}
 
-  // StoreStatus::metadata_on, layers and fill. Any thread; takes no lock that is held while waiting.
+  // StoreStatus::metadata_on, layers and fill. Any thread; takes no lock that is held while
+  // waiting.
   void show(StoreStatus& status);
 
  private:

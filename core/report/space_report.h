@@ -44,9 +44,9 @@ class SpaceReport {
   explicit SpaceReport(const Parts& parts)
       : parts_(parts), user_unit_(parts.shape.unit * parts.shape.k()) {}
 
-  // kBreakdown: one pass over all records, which costs time with the number of objects. All of it is
-  // exact. `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to end.
-  // Any thread.
+  // kBreakdown: one pass over all records, which costs time with the number of objects. All of it
+  // is exact. `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to
+  // end. Any thread.
   Result<SpaceUsage> usage(SpaceDetail detail, const std::function<bool()>& go_on = {});
   // SpaceUsage::available alone. Reads nothing. Any thread.
   std::uint64_t available();

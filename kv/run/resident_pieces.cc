@@ -143,8 +143,7 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
   // Where it was there already, it may have another size.
   const std::uint64_t size = std::min(bytes, (*made)->geometry().size);
   const std::uint64_t entries = size / kUsualPiece * kEntriesPerPiece;
-  auto file =
-      std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory);
+  auto file = std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory);
   const io::Lock lock(mutex_);
   problem_.clear();
   file_ = std::move(file);
