@@ -1,6 +1,8 @@
 // How fast are encoding and reconstruction, per codec and cell size, beside memcpy of the same
-// bytes and beside GF-Complete's multiplication of regions with no codec above it? bytes_per_second
-// counts user data: k cells per stripe. One thread, data in cache up to 64 KiB cells.
+// bytes and beside GF-Complete's multiplication of regions with no codec above it? And what does
+// each kernel that this processor has make of the parity of a codec, whichever make_codec() would
+// choose? bytes_per_second counts user data: k cells per stripe. One thread, data in cache up to 64
+// KiB cells.
 #include <benchmark/benchmark.h>
 
 extern "C" {
@@ -15,6 +17,10 @@ extern "C" {
 
 #include "base/aligned_buffer.h"
 #include "ec/codec.h"
+#include "ec/gfni.h"
+#include "ec/isal.h"
+#include "ec/kernel.h"
+#include "ec/matrix.h"
 #include "ec/profile.h"
 
 namespace {
@@ -113,9 +119,29 @@ void multiply_regions(benchmark::State& state) {
   set_rates(state, profile, cell);
 }
 
+void kernel_alone(benchmark::State& state, const ec::Profile& profile,
+                  const ec::ProgramFactory& factory) {
+  const auto cell = static_cast<std::size_t>(state.range(0));
+  Stripe stripe(profile, cell);
+  const std::unique_ptr<ec::Program> program = factory(
+      profile.codec == ec::CodecKind::kIsaVandermonde ? ec::isal_vandermonde(profile.k, profile.m)
+                                                      : ec::isal_cauchy(profile.k, profile.m));
+  std::vector<const std::byte*> sources;
+  std::vector<std::byte*> outputs;
+  for (const ByteView bytes : stripe.data) sources.push_back(bytes.data());
+  for (const MutByteView bytes : stripe.parity) outputs.push_back(bytes.data());
+  for (auto _ : state) {
+    program->run(sources.data(), outputs.data(), cell);
+    benchmark::ClobberMemory();
+  }
+  const auto codec = std::move(ec::make_codec(profile)).value();
+  if (!*codec->verify(std::vector<ByteView>(stripe.all.begin(), stripe.all.end()))) std::abort();
+  set_rates(state, profile, cell);
+}
+
 bool register_all() {
   const auto sizes = [](benchmark::internal::Benchmark* bench) {
-    for (std::int64_t cell : {512, 4096, 16384, 65536, 262144, 1048576}) bench->Arg(cell);
+    for (std::int64_t cell : {512, 1024, 4096, 16384, 65536, 262144, 1048576}) bench->Arg(cell);
   };
   sizes(benchmark::RegisterBenchmark("memcpy/4_cells", copy)->ArgName("cell"));
   sizes(benchmark::RegisterBenchmark("encode/4+2/gf_complete_alone", multiply_regions)
@@ -135,6 +161,22 @@ bool register_all() {
               ->ArgName("cell"));
     if (profile.m >= 2) {
       sizes(benchmark::RegisterBenchmark(("rebuild_2" + suffix).c_str(), reconstruct, profile, 2U)
+                ->ArgName("cell"));
+    }
+  }
+  std::vector<std::pair<std::string, ec::ProgramFactory>> kernels = {
+      {"isal", ec::make_isal_program}};
+  for (const ec::GfniWidth width : {ec::GfniWidth::k256, ec::GfniWidth::k512}) {
+    if (!ec::has_gfni(width)) continue;
+    kernels.emplace_back(
+        "gfni_" + std::to_string(static_cast<int>(width)),
+        [width](const ec::Matrix& matrix) { return ec::make_gfni_program(matrix, width); });
+  }
+  for (const auto& [name, factory] : kernels) {
+    for (const auto& [shape, codec] : {profiles[0], profiles[1], profiles[5]}) {
+      const ec::Profile profile = *ec::parse_profile(shape, codec);
+      const std::string full = "kernel/" + name + "/" + shape + "/" + codec;
+      sizes(benchmark::RegisterBenchmark(full.c_str(), kernel_alone, profile, factory)
                 ->ArgName("cell"));
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "ec/gfni.h"
 #include "ec/isal.h"
 #include "ec/jerasure.h"
 #include "ec/kernel.h"
@@ -134,7 +135,12 @@ Matrix parity_matrix(const Profile& profile) {
   }
 }
 
+// The kernels for codes of bytes give the same ones, so the fastest serves every such code.
 ProgramFactory program_factory(const Profile& profile) {
+  const std::optional<GfniWidth> gfni = widest_gfni();
+  if (gfni.has_value() && !uses_packets(profile.codec)) {
+    return [width = *gfni](const Matrix& matrix) { return make_gfni_program(matrix, width); };
+  }
   switch (profile.codec) {
     case CodecKind::kIsaVandermonde:
     case CodecKind::kIsaCauchy:

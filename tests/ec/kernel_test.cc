@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "ec/gfni.h"
 #include "ec/isal.h"
 #include "ec/jerasure.h"
 #include "tests/ec/program_suite.h"
@@ -18,12 +19,19 @@ struct Kernel {
 };
 
 std::vector<Kernel> all_kernels() {
-  return {
+  std::vector<Kernel> kernels = {
       {"isal", make_isal_program, 1},
       {"gf_complete", make_gf_complete_program, 1},
       {"packets of 8", [](const Matrix& matrix) { return make_packet_program(matrix, 8); }, 64},
       {"packets of 64", [](const Matrix& matrix) { return make_packet_program(matrix, 64); }, 512},
   };
+  for (const GfniWidth width : {GfniWidth::k256, GfniWidth::k512}) {
+    if (!has_gfni(width)) continue;
+    kernels.push_back({"gfni of " + std::to_string(static_cast<int>(width)),
+                       [width](const Matrix& matrix) { return make_gfni_program(matrix, width); },
+                       1});
+  }
+  return kernels;
 }
 
 // Without zeros.
@@ -60,7 +68,10 @@ TEST_CASE("kernel: those that work on bytes give the same ones, beyond any block
                                         static_cast<std::uint32_t>(1 + seed), noise);
     const std::vector<Bytes> in = random_shards(matrix.columns, 50'000 + seed, noise);
     const std::vector<Bytes> out = apply(*make_isal_program(matrix), matrix, in);
-    REQUIRE((apply(*make_gf_complete_program(matrix), matrix, in) == out));
+    for (const Kernel& kernel : all_kernels()) {
+      CAPTURE(kernel.name);
+      if (kernel.alignment == 1) REQUIRE((apply(*kernel.factory(matrix), matrix, in) == out));
+    }
     for (std::size_t at = 0; at < in[0].size(); at += 997) {
       std::uint8_t sum = 0;
       for (std::uint32_t c = 0; c < matrix.columns; ++c) {
