@@ -89,6 +89,48 @@ void crc32c_three(const std::array<ByteView, 3>& bytes, std::uint32_t (&sums)[3]
   }
 }
 
+namespace {
+
+// Polynomials over GF(2) modulo Castagnoli's, as a crc32c has them: the highest bit is 1, the next
+// one x.
+constexpr std::uint32_t kPolynomial = 0x82f63b78;
+constexpr std::uint32_t kX8 = std::uint32_t{1} << (31 - 8);
+
+constexpr std::uint32_t times_x(std::uint32_t a) {
+  return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0);
+}
+
+constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t sum = 0;
+  for (unsigned power = 0; power < 32; ++power) {
+    sum ^= b & -(a >> 31);
+    a <<= 1;
+    b = times_x(b);
+  }
+  return sum;
+}
+
+// x to the power of 8 * 2^i: what 2^i bytes of zeros do to the sum before them.
+constexpr std::array<std::uint32_t, 64> make_shifts() {
+  std::array<std::uint32_t, 64> shifts{};
+  shifts[0] = kX8;
+  for (std::size_t i = 1; i < shifts.size(); ++i) shifts[i] = product(shifts[i - 1], shifts[i - 1]);
+  return shifts;
+}
+
+constexpr std::array<std::uint32_t, 64> kShifts = make_shifts();
+
+}  // namespace
+
+// What is inverted at both ends of a sum cancels out.
+std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_size) {
+  for (std::size_t i = 0; second_size >> i != 0; ++i) {
+    if ((second_size >> i & 1) != 0) first = product(kShifts[i], first);
+    if (i + 1 == kShifts.size()) break;
+  }
+  return first ^ second;
+}
+
 std::uint64_t xxh3_64(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 std::uint64_t checksum(ChecksumType type, ByteView bytes) {

@@ -1,19 +1,15 @@
 #include "core/blob/blob_prepare.h"
 
-#include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "base/checksum.h"
 #include "base/units.h"
+#include "core/blob/fill_cells.h"
 #include "core/record/blob_uses.h"
 #include "ec/stripe_layout.h"
 
 namespace hexad::core {
-
-void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, SumList& sums) {
-  for (std::size_t at = 0; at < bytes.size(); at += block) {
-    sums.push_back(
-        checksum(type, bytes.subspan(at, std::min<std::size_t>(block, bytes.size() - at))));
-  }
-}
 
 bool takes_own_stripe(std::uint64_t stored, const StoreShape& shape) {
   if (stored < shape.private_threshold) return false;
@@ -64,56 +60,48 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
   return prepared;
 }
 
-Result<PreparedBlob> code_cells(ByteView stored, const StoreShape& shape, const ec::Codec& codec) {
-  HEXAD_ASSERT(!stored.empty());
+namespace {
+
+// With cells of the right size, in which nothing has been written yet.
+PreparedBlob empty_cells(std::size_t stored, const StoreShape& shape) {
+  HEXAD_ASSERT(stored > 0);
   PreparedBlob prepared;
   Blob& blob = prepared.blob;
-  blob.raw = static_cast<std::uint32_t>(stored.size());
+  blob.raw = static_cast<std::uint32_t>(stored);
   blob.stored = blob.raw;
-  const std::uint32_t k = shape.k();
-  blob.cell_bytes = static_cast<std::uint32_t>(ec::cell_bytes(blob.stored, k, shape.block));
+  blob.cell_bytes = static_cast<std::uint32_t>(ec::cell_bytes(stored, shape.k(), shape.block));
   prepared.stride =
       static_cast<std::uint32_t>(round_up(blob.cell_bytes, AlignedBuffer::kAlignment));
   prepared.units = static_cast<std::uint32_t>(divide_up(blob.cell_bytes, shape.unit));
   prepared.cells = AlignedBuffer(std::size_t{prepared.stride} * shape.cells());
+  return prepared;
+}
 
-  std::vector<ByteView> data;
-  std::vector<MutByteView> parity;
+std::vector<MutByteView> cells_of(PreparedBlob& prepared, const StoreShape& shape) {
+  std::vector<MutByteView> cells;
+  cells.reserve(shape.cells());
   for (std::uint32_t role = 0; role < shape.cells(); ++role) {
-    const MutByteView cell =
-        prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride, blob.cell_bytes);
-    if (role >= k) {
-      parity.push_back(cell);
-      continue;
-    }
-    const ByteView part = stored.first(std::min<std::size_t>(stored.size(), cell.size()));
-    stored = stored.subspan(part.size());
-    copy_bytes(cell, part);
-    fill_zero(cell.subspan(part.size()));
-    data.push_back(cell);
+    cells.push_back(prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride,
+                                                   prepared.blob.cell_bytes));
   }
-  HEXAD_TRY(codec.encode(data, parity));
+  return cells;
+}
+
+}  // namespace
+
+Result<PreparedBlob> code_cells(ByteView stored, const StoreShape& shape, const ec::Codec& codec) {
+  PreparedBlob prepared = empty_cells(stored.size(), shape);
+  HEXAD_TRY(fill_cells(stored, cells_of(prepared, shape), codec));
   return prepared;
 }
 
 Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
   HEXAD_ASSERT(stored.size() <= kPageSpan);
-  HEXAD_TRY_ASSIGN(PreparedBlob prepared, code_cells(stored, shape_, codec_));
-  Blob& blob = prepared.blob;
-  const RecordShape& record = shape_.record;
-  blob.cell_sums.reserve(shape_.cells());
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    blob.cell_sums.push_back(checksum(record.checksum, prepared.cell(role)));
-  }
-  const std::uint64_t block_sums = record.private_block_sums(blob.cell_bytes);
-  if (block_sums > 0) {
-    blob.block_sums.reserve(block_sums);
-    for (std::uint32_t role = 0; role < shape_.k(); ++role) {
-      append_block_sums(record.checksum, prepared.cell(role), record.checksum_block,
-                        blob.block_sums);
-    }
-    HEXAD_ASSERT(blob.block_sums.size() == block_sums);
-  }
+  PreparedBlob prepared = empty_cells(stored.size(), shape_);
+  HEXAD_TRY_ASSIGN(StripeSums sums,
+                   fill_and_sum_cells(stored, cells_of(prepared, shape_), codec_, shape_.record));
+  prepared.blob.cell_sums = std::move(sums.cells);
+  prepared.blob.block_sums = std::move(sums.blocks);
   return prepared;
 }
 

@@ -72,7 +72,4 @@ class BlobPreparer {
   const compression::Compressor& compressor_;
 };
 
-// Sums over consecutive blocks of `block` bytes, the last one short where need be.
-void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, SumList& sums);
-
 }  // namespace hexad::core

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/blob/blob_prepare.h"
+#include "core/blob/fill_cells.h"
 
 namespace hexad::core {
 

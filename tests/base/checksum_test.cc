@@ -56,6 +56,26 @@ TEST_CASE("checksum: crc32c continues from the bytes before at every cut") {
   }
 }
 
+TEST_CASE("checksum: crc32c of two runs of bytes is joined from their sums") {
+  const Bytes bytes = [] {
+    Bytes made(70'000);
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::byte>(i * i >> 3);
+    return made;
+  }();
+  const ByteView all = bytes;
+  for (const std::size_t first : {0, 1, 5, 4096, 20'000}) {
+    for (const std::size_t second : {0, 1, 2, 3, 7, 64, 100, 512, 4096, 16384, 16385, 50'000}) {
+      CAPTURE(first, second);
+      REQUIRE(crc32c_joined(crc32c(all.first(first)), crc32c(all.subspan(first, second)), second) ==
+              crc32c(all.first(first + second)));
+    }
+  }
+  // Bytes of zeros, more of them than anybody would sum: shifts compose.
+  const std::uint32_t sum = crc32c(as_bytes("123456789"));
+  constexpr std::uint64_t kFar = (std::uint64_t{1} << 62) + 12345;
+  REQUIRE(crc32c_joined(crc32c_joined(sum, 0, kFar), 0, kFar) == crc32c_joined(sum, 0, 2 * kFar));
+}
+
 TEST_CASE("checksum: xxh3 gives the published values") {
   REQUIRE(xxh3_64({}) == 0x2d06800538d394c2);  // xxHash, seed 0, empty input
   REQUIRE(xxh3_64(as_bytes("a")) == 0xe6c632b61e964e1f);

@@ -9,6 +9,7 @@
 
 #include "compression/compressor.h"
 #include "core/blob/blob_prepare.h"
+#include "core/blob/fill_cells.h"
 #include "core/record/extent_codec.h"
 #include "ec/codec.h"
 #include "io/memory_system.h"
