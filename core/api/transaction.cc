@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/buffer_shelf.h"
 #include "base/refused_memory.h"
 #include "core/api/op_facts.h"
 
@@ -92,12 +93,16 @@ void Transaction::check(const Status& status) {
 void Transaction::add_payload(TransactionOp& op, ByteView data, Payload ownership) {
   if (ownership == Payload::kCopied) {
     const Status copied = without_bad_alloc([&]() -> Status {
-      op.owned.assign(data.begin(), data.end());
+      if (data.size() < BufferShelf::kSmallest) {
+        op.owned.assign(data.begin(), data.end());
+      } else {
+        op.large = AlignedBuffer::copy_of(data);  // in memory that large payloads had before
+      }
       return {};
     });
     if (!copied.ok() && problem_.ok())
       problem_ = no_memory_for(data.size(), facts_of(op.kind).name);
-    data = op.owned;
+    data = op.large.empty() ? ByteView(op.owned) : op.large.bytes();
   }
   op.payload = data;
   payload_bytes_ += data.size();

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -99,8 +100,9 @@ struct TransactionOp {
   std::string other_collection;
   std::uint64_t offset = 0;  // bytes; the size of a truncate, the version of an expect_version
   std::uint64_t length = 0;  // bytes, of a zero or clone_range
-  ByteView payload;          // the bytes that the op brings: in `owned`, or borrowed
-  Bytes owned;               // the copy of the payload; empty if it is borrowed
+  ByteView payload;          // the bytes that the op brings: in one of the next two, or borrowed
+  Bytes owned;               // a copy of them that is short
+  AlignedBuffer large;       // a copy from BufferShelf::kSmallest bytes on
   Hint hint = Hint::kNone;   // of an op that brings data, and of a set_hint
   std::shared_ptr<core::StagedObject> staged;  // of a publish
   Attributes attributes = {};                  // of a set_attrs

@@ -1,6 +1,10 @@
 #include "core/api/transaction.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <utility>
+
+#include "base/buffer_shelf.h"
 
 namespace hexad::core {
 struct StagedObject {};
@@ -70,6 +74,26 @@ TEST_CASE("transaction: payloads are copied, unless they are borrowed") {
   REQUIRE(as_text(t.ops()[1].payload) == "other");
   REQUIRE(t.ops()[1].payload.data() == as_bytes(data).data());
   REQUIRE(t.payload_bytes() == 10);
+}
+
+TEST_CASE("transaction: large payloads are copied into memory that large payloads had before") {
+  const Bytes large(1 << 20, std::byte{1});
+  const auto copy_in = [&] {
+    Transaction t;
+    t.put("c", "o", large);
+    REQUIRE(std::ranges::equal(t.ops()[0].payload, large));
+    return t.ops()[0].payload.data();
+  };
+  const std::byte* const first = copy_in();
+  if (BufferShelf::process().most() == 0) return;  // nothing is kept under the address sanitizer
+  REQUIRE(BufferShelf::process().bytes() >= large.size());
+  for (int i = 0; i < 3; ++i) REQUIRE(copy_in() == first);
+  // One that is moved keeps it.
+  Transaction t;
+  t.put("c", "o", large);
+  const Transaction moved = std::move(t);
+  REQUIRE(std::ranges::equal(moved.ops()[0].payload, large));
+  REQUIRE(copy_in() != moved.ops()[0].payload.data());
 }
 
 TEST_CASE("transaction: moving takes everything and leaves an empty one") {
