@@ -17,6 +17,7 @@
 #include "core/opening/pool_plan.h"
 #include "core/opening/room_below.h"
 #include "core/space/log_set.h"
+#include "ec/profile.h"
 #include "io/rng.h"
 #include "kv/lmdb/lmdb_index.h"
 #include "kv/log/log_area.h"
@@ -239,6 +240,14 @@ Status lay_out(const FormatOptions& options, const Blocks& blocks, std::uint64_t
         "checksum blocks of " + format_size(options.checksum_block) +
             " are smaller than the devices' physical block of " + format_size(blocks.data),
         "Use --checksum-block " + format_size(std::max<std::uint64_t>(blocks.data, 16384)) + "."};
+  }
+  const std::uint32_t group = ec::alignment(options.profile);
+  if (!is_multiple(blocks.data, group)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "profile " + ec::to_string(options.profile) + " codes groups of " +
+                     format_size(group) + ", of which the devices' physical block of " +
+                     format_size(blocks.data) + " is no multiple",
+                 "Use packetsize=64."};
   }
   for (NewDevice& target : targets) {
     alloc::LayoutRequest request;

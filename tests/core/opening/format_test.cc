@@ -10,6 +10,7 @@
 #include "alloc/sealed_block.h"
 #include "core/opening/device_survey.h"
 #include "core/opening/pool_options.h"
+#include "ec/profile.h"
 #include "io/sim/sim_system.h"
 #include "tests/core/store_fixture.h"
 #include "tests/io/bound_by_modes.h"
@@ -314,6 +315,10 @@ const std::vector<Refusal>& refusals() {
       {"a fast directory twice", Code::kInvalidArgument,
        [](Files& f) { f.options.fast_directories[1] = f.options.fast_directories[0]; }},
       {"an illegal unit", Code::kInvalidArgument, [](Files& f) { f.options.min_alloc = 1000; }},
+      {"a code of groups that a block has no whole number of", Code::kInvalidArgument,
+       [](Files& f) {
+         f.options.profile = *ec::parse_profile("4+2", "jerasure:cauchy_good,packetsize=1024");
+       }},
       {"devices too small for the log", Code::kNoSpace,
        [](Files& f) { f.options.log_size = 8_MiB; }},
       {"one existing device too small", Code::kNoSpace,
