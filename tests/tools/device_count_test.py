@@ -141,8 +141,9 @@ class OneLess(CountTest):
 
         answer = self.ok("device", "drain", pool, "1", "--until-empty", "--json").json
         self.assertEqual((answer["state"], answer["slabs_used"]), ("draining", 0))
+        # How many it has moved itself is not certain: the background moves some, and an opening since
+        # then may have made a zone ahead.
         self.assertEqual((answer["slabs_left"], answer["problem"]), (0, None))
-        self.assertLessEqual(answer["slabs_moved"], before["slabs_used"])
 
         # Nothing is wrong.
         put = self.ok("put", pool, "more", "-", stdin=b"1" * 100_000)
