@@ -135,11 +135,31 @@ Matrix parity_matrix(const Profile& profile) {
   }
 }
 
+// P and P+Q of RAID 6: from 16 KiB on ISA-L's functions for them are a fifth faster than GFNI.
+class RaidProgram : public Program {
+ public:
+  RaidProgram(const Matrix& matrix, GfniWidth width)
+      : short_(make_gfni_program(matrix, width)), long_(make_isal_program(matrix)) {}
+
+  void run(const std::byte* const* sources, std::byte* const* outputs,
+           std::size_t length) const override {
+    constexpr std::size_t kLong = 16384;
+    (length < kLong ? short_ : long_)->run(sources, outputs, length);
+  }
+
+ private:
+  std::unique_ptr<Program> short_;
+  std::unique_ptr<Program> long_;
+};
+
 // The kernels for codes of bytes give the same ones, so the fastest serves every such code.
 ProgramFactory program_factory(const Profile& profile) {
   const std::optional<GfniWidth> gfni = widest_gfni();
   if (gfni.has_value() && !uses_packets(profile.codec)) {
-    return [width = *gfni](const Matrix& matrix) { return make_gfni_program(matrix, width); };
+    return [width = *gfni](const Matrix& matrix) -> std::unique_ptr<Program> {
+      if (is_raid(matrix)) return std::make_unique<RaidProgram>(matrix, width);
+      return make_gfni_program(matrix, width);
+    };
   }
   switch (profile.codec) {
     case CodecKind::kIsaVandermonde:

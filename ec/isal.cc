@@ -115,6 +115,8 @@ Matrix isal_cauchy(std::uint32_t k, std::uint32_t m) {
   return parity_rows(generator, k, m);
 }
 
+bool is_raid(const Matrix& matrix) { return shape_of(matrix) != Shape::kGeneral; }
+
 std::unique_ptr<Program> make_isal_program(const Matrix& matrix) {
   return std::make_unique<IsalProgram>(matrix);
 }

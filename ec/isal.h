@@ -18,5 +18,7 @@ Matrix isal_cauchy(std::uint32_t k, std::uint32_t m);
 // Any length. Where the matrix is P or P+Q of RAID 6 and all pointers are multiples of 32, ISA-L's
 // RAID functions do the work: the same bytes, about twice as fast.
 std::unique_ptr<Program> make_isal_program(const Matrix& matrix);
+// Whether the matrix is P or P+Q of RAID 6.
+bool is_raid(const Matrix& matrix);
 
 }  // namespace hexad::ec
