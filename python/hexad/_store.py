@@ -184,7 +184,11 @@ class Store(DevicesAsync):
         lacked, kind ("catch-up", "rebuild", "replace"), epoch, lsn, cells, bytes, bytes_copied,
         began, ended, or None),
         warnings[] (what somebody should look at), notes[], jobs[] (background work: name,
-        purpose, running, seconds, steps, done of total unit, problem of the last try), ..."""
+        purpose, running, seconds, steps, done of total unit, problem of the last try), metadata_on
+        ("index", "fast blocks", "runs"), layers[] (name, in_use, bytes, room, hits, misses, timed,
+        timed_ns: where reads look, one after the other, and what each has answered since this
+        opening; LayerStatus in core/api/types.h), fill (available, observed_seconds,
+        bytes_per_hour, hours_to_full or None, note: how long free space lasts), ..."""
         status: dict[str, Any] = self._native.status()
         return status
 
@@ -197,15 +201,33 @@ class Store(DevicesAsync):
         stat = self.stat(name, collection=collection)
         return _texts.explain_text(self, text_of(name), text_of(collection), stat)
 
-    def space(self) -> dict[str, Any]:
+    def space(self, *, breakdown: bool = False) -> dict[str, Any]:
         """Bytes: capacity, available, user_bytes (the sizes of all objects), allocated, used,
-        usable_for_mix and available_for_mix (of objects of the sizes that there are; None without
-        any), least (as room_for(), of the size there is least room for), dead, held_by_readers and
+        least (as room_for(), of the size there is least room for), dead, held_by_readers and
         readers[] (collection, name, opened in nanoseconds since 1970, held), metadata,
-        per_device[], ... (SpaceUsage in core/api/types.h). One pass over all objects.
+        per_device[], ... (SpaceUsage in core/api/types.h). A step for each collection.
+
+        With `breakdown`, one pass over all objects: also omap_bytes, compressed_original,
+        compressed, compressed_allocated, usable_for_mix and available_for_mix (of objects of the
+        sizes that there are; None without any), and in dead what no object shows of stripes of its
+        own. These are None without it.
         """
-        space: dict[str, Any] = self._native.space()
+        space: dict[str, Any] = self._native.space(bool(breakdown))
         return space
+
+    async def space_async(self, *, breakdown: bool = False) -> dict[str, Any]:
+        """space(), awaited."""
+        return await self._long(lambda _: self.space(breakdown=breakdown), None)
+
+    def set_cache_size(self, size: int) -> None:
+        """As open(cache_size=...), bytes, from now on until the store is closed. More takes effect
+        at once; of less, what is asked for the least goes, while reads go on. InvalidArgumentError
+        """
+        self._native.set_cache_size(size)
+
+    async def set_cache_size_async(self, size: int) -> None:
+        """set_cache_size(), awaited."""
+        await self._long(lambda _: self.set_cache_size(size), None)
 
     def room_for(self, object_size: int) -> dict[str, int]:
         """How much there is room for of objects of that many bytes: object_size, usable (bytes of

@@ -58,6 +58,9 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
         f"{size_text(space['user_bytes'])} in {_count(space['objects'], 'object')}; room for "
         f"{size_text(space['available'])} of {size_text(space['capacity'])}",
     ]
+    fill = status["fill"]
+    if fill["hours_to_full"] is not None:
+        lines.append(f"full in {fill['hours_to_full']:.1f} hours, {fill['note']}")
     if status["redundant_devices"]:
         lines.append("the devices are said to be redundant themselves")
     if status["read_only"]:

@@ -158,6 +158,29 @@ nb::dict to_dict(const Attributes& attributes) {
   return result;
 }
 
+nb::dict to_dict(const LayerStatus& layer) {
+  nb::dict result;
+  result["name"] = to_text(layer.name);
+  result["in_use"] = layer.in_use;
+  result["bytes"] = layer.bytes;
+  result["room"] = layer.room;
+  result["hits"] = layer.hits;
+  result["misses"] = layer.misses;
+  result["timed"] = layer.timed;
+  result["timed_ns"] = layer.timed_ns;
+  return result;
+}
+
+nb::dict to_dict(const FillForecast& fill) {
+  nb::dict result;
+  result["available"] = fill.available;
+  result["observed_seconds"] = fill.observed_seconds;
+  result["bytes_per_hour"] = fill.bytes_per_hour;
+  result["hours_to_full"] = fill.hours_to_full;
+  result["note"] = to_text(fill.note);
+  return result;
+}
+
 nb::dict to_dict(const StoreStatus& status) {
   nb::dict result;
   result["uuid"] = to_text(to_string(status.uuid));
@@ -188,6 +211,11 @@ nb::dict to_dict(const StoreStatus& status) {
   nb::list jobs;
   for (const JobStatus& job : status.jobs) jobs.append(to_dict(job));
   result["jobs"] = jobs;
+  result["metadata_on"] = to_text(status.metadata_on);
+  nb::list layers;
+  for (const LayerStatus& layer : status.layers) layers.append(to_dict(layer));
+  result["layers"] = layers;
+  result["fill"] = to_dict(status.fill);
   return result;
 }
 
@@ -231,17 +259,23 @@ nb::dict to_dict(const ObjectRoom& room) {
   return result;
 }
 
+// What nobody has counted is None, and not 0.
 nb::dict to_dict(const SpaceUsage& space) {
+  const auto counted = [&space](std::uint64_t bytes) {
+    return space.broken_down ? std::optional(bytes) : std::nullopt;
+  };
   nb::dict result;
+  result["broken_down"] = space.broken_down;
   result["capacity"] = space.capacity;
   result["available"] = space.available;
   result["internally_reserved"] = space.internally_reserved;
   result["used"] = space.used;
   result["user_bytes"] = space.user_bytes;
+  result["omap_bytes"] = counted(space.omap_bytes);
   result["allocated"] = space.allocated;
-  result["compressed_original"] = space.compressed_original;
-  result["compressed"] = space.compressed;
-  result["compressed_allocated"] = space.compressed_allocated;
+  result["compressed_original"] = counted(space.compressed_original);
+  result["compressed"] = counted(space.compressed);
+  result["compressed_allocated"] = counted(space.compressed_allocated);
   result["metadata"] = space.metadata;
   result["internal_metadata"] = space.internal_metadata;
   result["objects"] = space.objects;

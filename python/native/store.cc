@@ -207,10 +207,19 @@ void bind_care(nb::class_<StoreObject>& bound) {
                                           return to_dict(take(can_offline(status, ids, use)));
                                         }))
       .def("space", apart("space", CallKind::kLooks,
-                          [](StoreObject& self) {
-                            return to_dict(
-                                take(self.handle->run([](Store& store) { return store.space(); })));
+                          [](StoreObject& self, bool breakdown) {
+                            const SpaceDetail detail =
+                                breakdown ? SpaceDetail::kBreakdown : SpaceDetail::kTotals;
+                            return to_dict(take(self.handle->run(
+                                [detail](Store& store) { return store.space(detail); })));
                           }))
+      .def("set_cache_size", apart("set_cache_size", CallKind::kLooks,
+                                   [](StoreObject& self, nb::handle size) {
+                                     const std::uint64_t bytes = to_number(size, "size");
+                                     check(self.handle->run([bytes](Store& store) {
+                                       return store.set_cache_size(bytes);
+                                     }));
+                                   }))
       .def("room_for", apart("room_for", CallKind::kLooks,
                              [](StoreObject& self, nb::handle object_size) {
                                const std::uint64_t size = to_number(object_size, "object_size");

@@ -228,7 +228,7 @@ def test_user_bytes_are_sizes_and_stored_is_what_compression_leaves(store):
         t.put("a", b"a" * 50_000)
         t.truncate("a", 150_000)  # what is behind the data is a hole
     store.checkpoint()
-    space, stat, usage = store.space(), store.stat("a", collection="logs"), store.collection_usage("logs")
+    space, stat, usage = store.space(breakdown=True), store.stat("a", collection="logs"), store.collection_usage("logs")
     assert space["user_bytes"] == stat.size == usage["bytes"] == 150_000
     assert space["compressed"] == stat.stored == usage["stored"] < 5000
     assert "stored" not in space
@@ -236,7 +236,7 @@ def test_user_bytes_are_sizes_and_stored_is_what_compression_leaves(store):
 
 
 def test_space_says_what_fits_and_who_holds_what_was_freed(store):
-    empty = store.space()
+    empty = store.space(breakdown=True)
     assert empty["usable_for_mix"] is None and empty["available_for_mix"] is None
     assert 0 < empty["least"]["available"] <= empty["least"]["usable"] <= empty["capacity"]
     store.put("a", os.urandom(1 << 20))
@@ -244,11 +244,26 @@ def test_space_says_what_fits_and_who_holds_what_was_freed(store):
         store.remove("a")
         store.put("b", b"b" * 5000)
         store.sync()
-        held = store.space()
+        held = store.space(breakdown=True)
         (reader,) = held["readers"]
         assert reader["name"] == "a" and reader["held"] == held["held_by_readers"] >= 1 << 20
         assert abs(reader["opened"] / 1e9 - time.time()) < 3600
         assert 0 < held["available_for_mix"] <= held["usable_for_mix"]
+
+
+def test_the_cache_is_given_another_size_while_the_store_is_open(store):
+    def room():
+        return store.status()["layers"][0]["room"]
+
+    store.put("a", b"x" * 5000)
+    store.set_cache_size(8 << 20)
+    assert room() == 8 << 20 and store.effective_options()["cache_size"][0] == "8 MiB"
+    assert store.get("a") == b"x" * 5000
+    asyncio.run(store.set_cache_size_async(0))
+    assert room() == 0 and store.get("a") == b"x" * 5000
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.set_cache_size(5)
+    assert asyncio.run(store.space_async(breakdown=True))["broken_down"]
 
 
 def test_hints(store):
@@ -286,7 +301,14 @@ def test_reports_are_plain_dictionaries(store):
     store.put("a", b"x" * 10_000)
     status = store.status()
     assert status["health"] == "ok" and status["memory_only"] and len(status["devices"]) >= 6
-    assert store.space()["objects"] == 1
+    space = store.space()
+    assert space["objects"] == 1 and space["user_bytes"] == 10_000 and not space["broken_down"]
+    assert space["compressed"] is None and space["omap_bytes"] is None
+    assert status["metadata_on"] == "index"
+    names = [layer["name"] for layer in status["layers"]]
+    assert names[:3] == ["records", "memtable", "index"] and len(names) == 8
+    assert status["fill"]["hours_to_full"] is None
+    assert status["fill"]["note"].startswith("not known yet")
     room = store.room_for(4096)
     assert room["object_size"] == 4096 and room["usable"] >= room["available"] > room["usable"] // 2
     assert room["usable"] % 4096 == 0

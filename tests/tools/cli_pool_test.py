@@ -35,10 +35,23 @@ class Management(PoolTest):
 
     def test_df_has_the_documented_numbers(self):
         self.ok("put", self.pool, "df", "-", stdin=os.urandom(1 << 20))
-        space = self.ok("df", self.pool, "--json").json
+        totals = self.ok("df", self.pool, "--json").json
+        self.assertFalse(totals["broken_down"])
+        self.assertIsNone(totals["compressed_original"])
+        self.assertIsNone(totals["available_for_mix"])
+        self.assertIn("--breakdown", self.ok("df", self.pool).text)
+        space = self.ok("df", self.pool, "--breakdown", "--json").json
         for key in ("capacity", "used", "user_bytes", "allocated", "compressed_original",
                     "compressed_allocated", "metadata"):
             self.assertIsInstance(space[key], int, key)
+        for key in ("objects", "capacity", "user_bytes", "allocated", "available"):
+            self.assertEqual(space[key], totals[key], key)
+        self.assertEqual([layer["name"] for layer in space["layers"]],
+                         ["records", "memtable", "index", "run blocks", "fast blocks", "runs",
+                          "data blocks", "data"])
+        self.assertIsNone(space["fill"]["hours_to_full"])
+        self.assertIn("not known yet", self.ok("status", self.pool).text)
+        self.assertIn("metadata is all of it in the index", self.ok("status", self.pool).text)
         self.assertGreaterEqual(space["user_bytes"], 1 << 20)
         self.assertNotIn("stored", space)  # which is what compression has left, of `stat`
         self.assertGreaterEqual(space["used"], (1 << 20) * 3 // 2)

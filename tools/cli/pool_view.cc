@@ -11,7 +11,7 @@ class StoreView final : public PoolView {
   explicit StoreView(Store& store) : store_(store) {}
 
   Result<StoreStatus> status() override { return store_.status(); }
-  Result<SpaceUsage> space() override { return store_.space(); }
+  Result<SpaceUsage> space(SpaceDetail detail) override { return store_.space(detail); }
   Result<ObjectRoom> room_for(std::uint64_t object_size) override {
     return store_.room_for(object_size);
   }
@@ -43,7 +43,7 @@ class HolderView final : public PoolView {
   explicit HolderView(const core::ControlClient& client) : client_(client) {}
 
   Result<StoreStatus> status() override { return client_.status(); }
-  Result<SpaceUsage> space() override { return client_.space(); }
+  Result<SpaceUsage> space(SpaceDetail detail) override { return client_.space(detail); }
   Result<ObjectRoom> room_for(std::uint64_t object_size) override {
     return client_.room_for(object_size);
   }

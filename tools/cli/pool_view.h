@@ -17,7 +17,7 @@ class PoolView {
   virtual ~PoolView() = default;
   // Errors: those of Store, and of core::ControlClient.
   virtual Result<StoreStatus> status() = 0;
-  virtual Result<SpaceUsage> space() = 0;
+  virtual Result<SpaceUsage> space(SpaceDetail detail = SpaceDetail::kTotals) = 0;
   virtual Result<ObjectRoom> room_for(std::uint64_t object_size) = 0;
   virtual Result<std::vector<Counter>> counters() = 0;
   // A page may be shorter than asked for.

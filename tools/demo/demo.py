@@ -110,7 +110,7 @@ class Demo:
             stored += done["files"]
             left_out += done["skipped"] + done["refused"] + done["failed"]
         self.facts["import_left_out"] = left_out
-        self.facts["space"], _ = self.hexad.run("df")
+        self.facts["space"], _ = self.hexad.run("df", "--breakdown")
         self.facts["counters"] = self.hexad.run("perf dump")[0]["counters"]
         self.say(
             f"imported {stored} files: "

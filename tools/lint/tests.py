@@ -39,6 +39,7 @@ WITHOUT = {
     "core/check/stripe_scrub.h": "as scrubber.h",
     "core/report/counter_report.h": "latency_counters_test.cc; every test that compares counters",
     "core/report/effective_options.h": "usage_test.cc",
+    "core/report/layer_report.h": "layers_test.cc",
     "core/report/space_report.h": "space_churn_test.cc, owned_space_test.cc, room_for_test.cc",
     "core/report/status_report.h": "absent_devices_test.cc, silent_device_test.cc; every test of what status says",
     "core/job/errands.h": "called_back_test.cc (tests/core/faults)",
@@ -118,6 +119,7 @@ WITHOUT = {
     "kv/walk.h": "an enumeration and an aggregate",
     # What a user sees of these is looked at with the whole program.
     "tools/cli/wrong_reads.h": "damage_test.py",
+    "tools/verbs/layers.h": "tests/tools/cli_pool_test.py",
     "tools/bench/cpu_time.h": "tests/tools/cli_test.py",
     "tools/bench/load.h": "tests/tools/cli_test.py",
     "tools/build/fuzz_seeds.h": "a declaration; every fuzz target that has seeds",

@@ -241,7 +241,7 @@ class ScaleRun {
     HEXAD_TRY(open());
     result.after_closing_s = seconds(session_.clock().now() - began);
     began = session_.clock().now();
-    HEXAD_TRY_ASSIGN(result.space, store().space());
+    HEXAD_TRY_ASSIGN(result.space, store().space(SpaceDetail::kBreakdown));
     result.space_s = seconds(session_.clock().now() - began);
     return result;
   }

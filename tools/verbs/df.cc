@@ -10,6 +10,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
 #include "tools/verbs/drain_text.h"
+#include "tools/verbs/layers.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
@@ -34,8 +35,13 @@ Json as_json(const std::optional<std::uint64_t>& bytes) {
   return bytes.has_value() ? Json(*bytes) : Json(nullptr);
 }
 
+// What nobody has counted is null, and not 0.
 Json as_json(const SpaceUsage& space, const StoreStatus& status) {
-  Json object{{"capacity", space.capacity},
+  const auto counted = [&space](std::uint64_t bytes) {
+    return space.broken_down ? Json(bytes) : Json(nullptr);
+  };
+  Json object{{"broken_down", space.broken_down},
+              {"capacity", space.capacity},
               {"available", space.available},
               {"reclaimable", space.reclaimable},
               {"usable_for_mix", as_json(space.usable_for_mix)},
@@ -44,10 +50,11 @@ Json as_json(const SpaceUsage& space, const StoreStatus& status) {
               {"internally_reserved", space.internally_reserved},
               {"used", space.used},
               {"user_bytes", space.user_bytes},
+              {"omap_bytes", counted(space.omap_bytes)},
               {"allocated", space.allocated},
-              {"compressed_original", space.compressed_original},
-              {"compressed", space.compressed},
-              {"compressed_allocated", space.compressed_allocated},
+              {"compressed_original", counted(space.compressed_original)},
+              {"compressed", counted(space.compressed)},
+              {"compressed_allocated", counted(space.compressed_allocated)},
               {"metadata", space.metadata},
               {"internal_metadata", space.internal_metadata},
               {"objects", space.objects},
@@ -80,6 +87,7 @@ Json as_json(const SpaceUsage& space, const StoreStatus& status) {
                                         {"slabs", state.slabs},
                                         {"slabs_used", state.slabs_used}});
   }
+  add_layers(object, status);
   return object;
 }
 
@@ -109,8 +117,13 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
         "made with a\n  smaller --log-size keeps back less.\n";
   }
   text += line("user bytes", space.user_bytes, "sizes of all objects, as their owners see them");
+  if (space.omap_bytes > 0) {
+    text += line("omap bytes", space.omap_bytes, "values of their omaps, beside that");
+  }
   text += line("allocated", space.allocated, "units they take, without parity");
-  text += line("dead", space.dead, "of those, shown by no object: removed, overwritten, padding");
+  text += line("dead", space.dead,
+               space.broken_down ? "of those, shown by no object: removed, overwritten, padding"
+                                 : "of those, shown by no object, in stripes that several share");
   text += line("  reclaimable", space.reclaimable, "of that, by moving what lives beside it");
   text += line("waiting", space.waiting, "freed, and soon to be used again");
   if (space.held_by_readers > 0) {
@@ -143,6 +156,12 @@ std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
                         format_size(device.used), format_size(device.capacity), part, device.path,
                         drain.empty() ? "" : "; " + drain);
   }
+  text += layers_text(status) + fill_text(status.fill);
+  if (!space.broken_down) {
+    text +=
+        "What compression saves, and what is dead in stripes of single objects: df --breakdown, "
+        "which\nreads the record of every object.\n";
+  }
   return text;
 }
 
@@ -161,6 +180,9 @@ class Df final : public Verb {
     arguments_ = &arguments;
     arguments.size("--object-size", object_size_,
                    "Say how much there is room for of objects of so many bytes, written whole");
+    arguments.flag("--breakdown", breakdown_,
+                   "Also what only a walk over all objects tells: what compression saves, what is "
+                   "dead, room for the mix of sizes that is there");
   }
 
   Result<int> run(Session& session) override {
@@ -184,16 +206,18 @@ class Df final : public Verb {
   }
 
  private:
-  // A walk over all objects, which does not say how far it is.
-  static Result<SpaceUsage> count(Session& session, PoolView& pool) {
+  // The breakdown is a walk over all objects, which does not say how far it is.
+  Result<SpaceUsage> count(Session& session, PoolView& pool) const {
+    if (!breakdown_) return pool.space();
     if (interrupted()) return interrupted_error();
     Progress progress(session.out(), session.clock(), "df", 0);
     const Ticking ticking(progress, session.executor());
-    return pool.space();
+    return pool.space(SpaceDetail::kBreakdown);
   }
 
   Arguments* arguments_ = nullptr;
   std::uint64_t object_size_ = 0;
+  bool breakdown_ = false;
 };
 
 }  // namespace

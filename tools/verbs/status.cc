@@ -12,6 +12,7 @@
 #include "core/api/device_questions.h"
 #include "tools/verbs/device_errors.h"
 #include "tools/verbs/drain_text.h"
+#include "tools/verbs/layers.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
@@ -71,6 +72,7 @@ Json status_json(const StoreStatus& status) {
     object["devices"].push_back(device_json(device));
   }
   for (const JobStatus& job : status.jobs) object["jobs"].push_back(job_json(job));
+  add_layers(object, status);
   return object;
 }
 
@@ -166,6 +168,8 @@ std::string status_text(const StoreStatus& status) {
   }
   text += "devices\n";
   for (const DeviceStatus& device : status.devices) text += device_text(device);
+  text += layers_text(status);
+  text += fill_text(status.fill);
   for (const std::string& warning : status.warnings) text += fmt::format("warning {}\n", warning);
   for (const std::string& note : status.notes) text += fmt::format("note    {}\n", note);
   return text;

@@ -33,6 +33,7 @@ std::unique_ptr<Verb> make_bucket_ls();
 std::unique_ptr<Verb> make_bucket_policy();
 std::unique_ptr<Verb> make_bucket_stat();
 std::unique_ptr<Verb> make_df();
+std::unique_ptr<Verb> make_cache_size();
 std::unique_ptr<Verb> make_fsck();
 std::unique_ptr<Verb> make_scrub();
 std::unique_ptr<Verb> make_scrub_start();

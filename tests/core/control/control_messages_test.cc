@@ -131,6 +131,21 @@ TEST_CASE("control_messages: a status comes back as it was") {
   REQUIRE(back.jobs.size() == 1);
   CHECK(back.jobs[0].running);
   CHECK(back.jobs[0].seconds == 1.5);
+
+  StoreStatus filling;
+  filling.metadata_on = "fast blocks";
+  filling.layers = {{"index", false, 5, 0, 7, 1, 3, 900}};
+  filling.fill = {1000, 3600, -5, std::nullopt, "never"};
+  StoreStatus filled = decode_status(encode_status(filling)).value();
+  CHECK(filled.metadata_on == "fast blocks");
+  REQUIRE(filled.layers.size() == 1);
+  CHECK_FALSE(filled.layers[0].in_use);
+  CHECK(filled.layers[0].timed_ns == 900);
+  CHECK(filled.fill.bytes_per_hour == -5);
+  CHECK_FALSE(filled.fill.hours_to_full.has_value());
+  filling.fill.hours_to_full = 2.5;
+  filled = decode_status(encode_status(filling)).value();
+  CHECK(filled.fill.hours_to_full == 2.5);
 }
 
 TEST_CASE("control_messages: space, counters, names, objects, collections and scrubs do, too") {

@@ -97,6 +97,18 @@ TEST_CASE("control: what the store says of itself, the socket says") {
   CHECK(status.devices.size() == store.status().devices.size());
   CHECK(client.space()->objects == 3);
   CHECK(client.space()->user_bytes == store.space()->user_bytes);
+  CHECK_FALSE(client.space()->broken_down);
+  CHECK(client.space(SpaceDetail::kBreakdown)->broken_down);
+  CHECK(client.space(SpaceDetail::kBreakdown)->user_bytes == client.space()->user_bytes);
+  CHECK(status.metadata_on == store.status().metadata_on);
+  REQUIRE(status.layers.size() == 8);
+  CHECK(status.layers[1].name == "memtable");
+  CHECK(status.fill.note == store.status().fill.note);
+  CHECK(client.set_cache_size(1_MiB).ok());
+  CHECK(store.status().layers.front().room == 1_MiB);
+  CHECK(client.set_cache_size(1).error().code == ErrorCode::kInvalidArgument);
+  CHECK(client.set_cache_size(0).ok());
+  CHECK_FALSE(store.status().layers.front().in_use);
   CHECK(client.counters()->size() == store.counters().size());
   CHECK(client.collections()->at(0).objects == 3);
 

@@ -188,7 +188,7 @@ TEST_CASE("cleaning: what could not be read is tried again when the store comes 
         pool.sleep(20 * kSecond);
         refused = counter(store, "clean_unreadable");
         compacted = counter(store, "compacted_lists");
-        dead = store.space()->dead;
+        dead = store.space(SpaceDetail::kBreakdown)->dead;
         for (std::size_t i = 0; i < 3; ++i) pool.disk(i).clear_faults();
         // Somebody goes on, with something else.
         for (int i = 0; problem.empty() && i < 2; ++i) {
@@ -200,7 +200,7 @@ TEST_CASE("cleaning: what could not be read is tried again when the store comes 
         pool.sleep(20 * kSecond);
         cleaned = counter(store, "cleaned_stripes");
         compacted_later = counter(store, "compacted_lists");
-        dead_later = store.space()->dead;
+        dead_later = store.space(SpaceDetail::kBreakdown)->dead;
         if (problem.empty()) problem = check(store);
         return problem.empty() ? deep_findings(store) : problem;
       },

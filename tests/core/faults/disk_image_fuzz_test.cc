@@ -66,7 +66,8 @@ std::vector<std::pair<std::string, std::string>> names_of(core::Engine& engine) 
 void look_around(core::Engine& engine) {
   for (const auto& [collection, name] : names_of(engine)) look_at(engine, collection, name);
   engine.status_report().status();
-  engine.space_report().usage().status().ignore();
+  engine.space_report().usage(SpaceDetail::kTotals).status().ignore();
+  engine.space_report().usage(SpaceDetail::kBreakdown).status().ignore();
   engine.counter_report().all();
   engine.fsck().run({true, false}).status().ignore();
 }

@@ -285,12 +285,12 @@ TEST_CASE("compaction: of compressed data that was overwritten in part little is
     cut_up = store.space()->allocated;
     pool.sleep(20 * kSecond);
     at_rest = store.space()->allocated;
-    dead = store.space()->dead;
+    dead = store.space(SpaceDetail::kBreakdown)->dead;
     if (get(store, "large") != bytes) return "other bytes";
     wrong = write_all();
     pool.sleep(20 * kSecond);
     afresh = store.space()->allocated;
-    dead_afresh = store.space()->dead;
+    dead_afresh = store.space(SpaceDetail::kBreakdown)->dead;
     return wrong.empty() ? deep_findings(store) : wrong;
   };
   REQUIRE(pool.with_store(run) == "");
@@ -307,7 +307,7 @@ TEST_CASE(
   SimPool pool(pool_of(24_MiB));
   std::vector<SpaceUsage> said;
   REQUIRE(pool.with_store([&](Store& store) -> std::string {
-    const auto look = [&] { said.push_back(store.space().value()); };
+    const auto look = [&] { said.push_back(store.space(SpaceDetail::kBreakdown).value()); };
     look();
     Transaction put;
     for (int i = 0; i < 400; ++i) put.put(kBucket, std::to_string(i), noise(4'000, 1));
@@ -357,7 +357,7 @@ TEST_CASE("space: what was overwritten in part is reclaimable, and as much more 
       t.write(kBucket, "large", at, as_bytes(noise(1_MiB, at)));
       if (!store.commit(std::move(t)).ok()) return "write";
     }
-    before = store.space().value();
+    before = store.space(SpaceDetail::kBreakdown).value();
     room_before = store.room_for(kPut)->available;
     // Half of each.
     for (std::size_t at = 0; at < kSize; at += 1_MiB) {
@@ -365,7 +365,7 @@ TEST_CASE("space: what was overwritten in part is reclaimable, and as much more 
       t.zero(kBucket, "large", at, 512_KiB);
       if (!store.commit(std::move(t)).ok()) return "zero";
     }
-    after = store.space().value();
+    after = store.space(SpaceDetail::kBreakdown).value();
     room_after = store.room_for(kPut)->available;
     for (std::uint64_t at = 0; at + kPut <= room_after; at += kPut, fitted += kPut) {
       Transaction t;

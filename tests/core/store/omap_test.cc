@@ -47,7 +47,11 @@ std::string header_of(Store& store, const std::string& name = kName) {
 
 // The background has taken back what nobody names: the objects, their omaps and no more are left.
 void wait_until_stored_is(Store& store, std::uint64_t bytes) {
-  while (store.space()->user_bytes != bytes) std::this_thread::yield();
+  const auto stored = [&store] {
+    const SpaceUsage space = store.space(SpaceDetail::kBreakdown).value();
+    return space.user_bytes + space.omap_bytes;
+  };
+  while (stored() != bytes) std::this_thread::yield();
 }
 
 TEST_CASE("omap: keys come in bytewise order, with values of every size, also after reopening") {

@@ -14,9 +14,22 @@ std::uint64_t total(Store& store, std::string_view name) {
   return 0;
 }
 
+// Counted by a walk over all objects, and what the store keeps count of says the same.
 SpaceUsage space_of(Store& store) {
-  const Result<SpaceUsage> space = store.space();
+  const Result<SpaceUsage> space = store.space(SpaceDetail::kBreakdown);
   REQUIRE(message_of(space.status()) == "");
+  REQUIRE(space->broken_down);
+  const Result<SpaceUsage> totals = store.space();
+  REQUIRE(message_of(totals.status()) == "");
+  REQUIRE_FALSE(totals->broken_down);
+  REQUIRE(totals->objects == space->objects);
+  REQUIRE(totals->user_bytes == space->user_bytes);
+  REQUIRE(totals->allocated == space->allocated);
+  REQUIRE(totals->promised == space->promised);
+  REQUIRE(totals->capacity == space->capacity);
+  REQUIRE(totals->available == space->available);
+  REQUIRE(totals->internal_metadata == space->internal_metadata);
+  REQUIRE(totals->used == space->used);
   return *space;
 }
 
