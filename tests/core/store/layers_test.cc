@@ -107,7 +107,9 @@ TEST_CASE("layers: what was committed since the last checkpoint, the memtable an
 }
 
 TEST_CASE("layers: how long free space lasts, at the rate of the last hour") {
-  SimPool pool(SimPoolOptions{.device_size = 32_MiB});
+  SimPoolOptions options;
+  options.device_size = 32_MiB;
+  SimPool pool(options);
   FillForecast opened, filling, resting;
   REQUIRE(pool.with_store([&](Store& store) -> std::string {
     opened = store.status().fill;
