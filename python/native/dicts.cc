@@ -122,6 +122,29 @@ nb::dict to_dict(const JobStatus& job) {
   return result;
 }
 
+nb::dict to_dict(const LayerStatus& layer) {
+  nb::dict result;
+  result["name"] = to_text(layer.name);
+  result["in_use"] = layer.in_use;
+  result["bytes"] = layer.bytes;
+  result["room"] = layer.room;
+  result["hits"] = layer.hits;
+  result["misses"] = layer.misses;
+  result["timed"] = layer.timed;
+  result["timed_ns"] = layer.timed_ns;
+  return result;
+}
+
+nb::dict to_dict(const FillForecast& fill) {
+  nb::dict result;
+  result["available"] = fill.available;
+  result["observed_seconds"] = fill.observed_seconds;
+  result["bytes_per_hour"] = fill.bytes_per_hour;
+  result["hours_to_full"] = fill.hours_to_full;
+  result["note"] = to_text(fill.note);
+  return result;
+}
+
 }  // namespace
 
 // A named tuple, filled in as tuple.__new__ does it, but without a tuple to begin with.
@@ -155,29 +178,6 @@ nb::dict to_dict(const Attributes& attributes) {
   for (const auto& [name, value] : attributes) {
     result[to_text(name)] = to_bytes(std::string_view(value));
   }
-  return result;
-}
-
-nb::dict to_dict(const LayerStatus& layer) {
-  nb::dict result;
-  result["name"] = to_text(layer.name);
-  result["in_use"] = layer.in_use;
-  result["bytes"] = layer.bytes;
-  result["room"] = layer.room;
-  result["hits"] = layer.hits;
-  result["misses"] = layer.misses;
-  result["timed"] = layer.timed;
-  result["timed_ns"] = layer.timed_ns;
-  return result;
-}
-
-nb::dict to_dict(const FillForecast& fill) {
-  nb::dict result;
-  result["available"] = fill.available;
-  result["observed_seconds"] = fill.observed_seconds;
-  result["bytes_per_hour"] = fill.bytes_per_hour;
-  result["hours_to_full"] = fill.hours_to_full;
-  result["note"] = to_text(fill.note);
   return result;
 }
 
