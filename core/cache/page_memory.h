@@ -24,14 +24,15 @@ namespace hexad::core {
 
 class PageMemory {
  public:
-  // `extents`: so many of all pages together are kept, those of the page that was looked at last in
-  // any case.
+  // `extents`: so many of all pages together are kept, those of the page that was put last in any
+  // case.
   explicit PageMemory(std::size_t extents) : capacity_(extents) {}
 
-  // Null: not remembered. Whoever looks may put the places of unplaced blobs in, and change nothing
-  // else. Cost of all: O(log n).
-  std::shared_ptr<KnownPage> find(BodyId body, std::uint32_t page);
-  void put(BodyId body, std::uint32_t page, KnownPage known);
+  // Null: not remembered. Whoever takes it may put it back, with the places of unplaced blobs in it
+  // and nothing else changed, as long as the key's value has not. Cost of all: O(log n).
+  std::unique_ptr<KnownPage> take(BodyId body, std::uint32_t page);
+  const KnownPage* find(BodyId body, std::uint32_t page) const;
+  void put(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known);
   void forget(BodyId body, std::uint32_t page);
   void clear();
   std::size_t extents() const { return extents_; }
@@ -40,13 +41,13 @@ class PageMemory {
   using Key = std::pair<BodyId, std::uint32_t>;
   struct Entry {
     Key key;
-    std::shared_ptr<KnownPage> known;
+    std::unique_ptr<KnownPage> known;
   };
   void drop(std::list<Entry>::iterator entry);
 
   std::size_t capacity_;
   std::size_t extents_ = 0;
-  std::list<Entry> entries_;  // what was looked at last in front
+  std::list<Entry> entries_;  // what was put last in front
   std::map<Key, std::list<Entry>::iterator> by_key_;
 };
 

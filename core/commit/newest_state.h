@@ -45,8 +45,11 @@ class NewestState : public PlanSource {
     MetadataWalk unlimited;
     return scan_within(prefix, from, visit, unlimited);
   }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
-    return pages_.find(body, page);
+  std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page) override {
+    return pages_.take(body, page);
+  }
+  void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known) override {
+    pages_.put(body, page, std::move(known));
   }
   // As get(), and no device is waited for (Metadata::peek_latest()).
   Result<Metadata::Peeked> peek(std::string_view key, const WarmKeys& warm) {

@@ -156,12 +156,24 @@ Result<Metadata::Peeked> Metadata::peek_latest(std::string_view key, const WarmK
   return peeked;
 }
 
-std::optional<std::string> Metadata::patch_base(std::string_view key) {
-  const io::Lock lock(mutex_);
+// What patch_base() speaks of.
+std::optional<std::string_view> Metadata::young_value(std::string_view key) const {
   const auto found = active_->get(key);
   // unfreeze() leaves older ones among the active.
-  if (!found.has_value() || !found->value.has_value() || found->lsn <= frozen_lsn_) return {};
-  return std::string(*found->value);
+  if (!found.has_value() || found->lsn <= frozen_lsn_) return {};
+  return found->value;
+}
+
+std::optional<std::string> Metadata::patch_base(std::string_view key) {
+  const io::Lock lock(mutex_);
+  const std::optional<std::string_view> young = young_value(key);
+  if (!young.has_value()) return {};
+  return std::string(*young);
+}
+
+bool Metadata::is_patch_base(std::string_view key, std::string_view value) {
+  const io::Lock lock(mutex_);
+  return young_value(key) == value;
 }
 
 Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {

@@ -230,6 +230,8 @@ class Metadata {
   // The index holds what the frozen memtable held.
   void drop_frozen();
   // The checkpoint failed: what is frozen stays readable; the next freeze() must not come before
+  // Whether it would return this.
+  bool is_patch_base(std::string_view key, std::string_view value);
   // this. Brings newer changes on top of the frozen ones, slice by slice: nobody waits for all of
   // them.
   void unfreeze();
@@ -249,6 +251,7 @@ class Metadata {
   };
   // Null: not known, or not a key that is remembered.
   const Settled* settled(std::string_view key) const HEXAD_REQUIRES(mutex_);
+  std::optional<std::string_view> young_value(std::string_view key) const HEXAD_REQUIRES(mutex_);
   // What the index had for the key when so many memtables had been dropped.
   void note_settled(std::string_view key, std::uint64_t drops,
                     std::optional<std::string_view> value);

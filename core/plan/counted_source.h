@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/plan/planner.h"
 
@@ -29,8 +30,11 @@ class CountedSource : public PlanSource {
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
     return source_.scan_from(prefix, from, counted(visit));
   }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
-    return source_.known_page(body, page);
+  std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page) override {
+    return source_.take_page(body, page);
+  }
+  void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known) override {
+    source_.give_page_back(body, page, std::move(known));
   }
 
  private:

@@ -31,7 +31,7 @@ std::uint64_t inline_bytes(const ExtentList& extents) {
 
 std::size_t extents_of(const ObjectContent& content) {
   std::size_t count = 0;
-  for (const auto& [index, at] : content.pages) count += at.now.size();
+  for (const auto& [index, at] : content.pages) count += at.now().size();
   return count;
 }
 
@@ -121,9 +121,9 @@ std::shared_ptr<ObjectContent> CloneOps::page_by_page(ObjectContent& source) {
   copy->record.cuts.clear();
   copy->all_pages = true;
   for (auto& [index, at] : source.pages) {
-    if (at.now.empty()) continue;
+    if (at.now().empty()) continue;
     state_.share(source, at, 0, kMaxObjectSize + 1);
-    copy->pages[index] = Page{{}, at.now, true};
+    copy->pages[index] = Page::made_of(at.now());
   }
   return copy;
 }
@@ -145,7 +145,7 @@ Result<std::shared_ptr<ObjectContent>> CloneOps::with_copy(const TransactionOp& 
     if (!is_cut(source.record.cuts, index)) differ.insert(index);
   }
   for (const auto& [index, at] : source.pages) {
-    if (at.dirty) differ.insert(index);
+    if (at.is_dirty()) differ.insert(index);
   }
   if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
   pages_left_ -= differ.size();
@@ -153,9 +153,8 @@ Result<std::shared_ptr<ObjectContent>> CloneOps::with_copy(const TransactionOp& 
   for (const std::uint32_t index : differ) {
     HEXAD_TRY_ASSIGN(Page * ours, state_.page(*copy, index));
     HEXAD_TRY_ASSIGN(Page * theirs, state_.page(source, index));
-    if (!theirs->now.empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
-    ours->now = theirs->now;
-    ours->dirty = true;
+    if (!theirs->now().empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
+    ours->change() = theirs->now();
   }
   copy->record.cuts = source.record.cuts;
   plan_.record.images.push_back({writer_key(copied->to), std::nullopt});
@@ -260,7 +259,7 @@ Result<std::optional<std::set<std::uint32_t>>> CloneOps::pages_beside(ObjectCont
     HEXAD_TRY_ASSIGN(const bool all, state_.load_some_pages(target, part, pages_left_ + 1));
     for (auto at = target.pages.lower_bound(part.from);
          at != target.pages.end() && at->first < part.end; ++at) {
-      if (!at->second.now.empty()) beside.insert(at->first);
+      if (!at->second.now().empty()) beside.insert(at->first);
     }
     if (!all || beside.size() > pages_left_) return std::optional<std::set<std::uint32_t>>();
   }
@@ -275,19 +274,18 @@ Status CloneOps::compose_page(ObjectContent& copy, std::uint32_t index, ObjectCo
   const bool beside = index < whole.from || index >= whole.end;
   if (beside && !is_hidden(target, index)) {
     HEXAD_TRY_ASSIGN(Page * before, state_.page(target, index));
-    if (!before->now.empty()) state_.share(target, *before, 0, kMaxObjectSize + 1);
-    now = before->now;
+    if (!before->now().empty()) state_.share(target, *before, 0, kMaxObjectSize + 1);
+    now = before->now();
     punch(now, range.to_offset, range.length);
   }
   const PageRange sources = range.sources_of(index);
   for (std::uint32_t page = sources.from; page < sources.end; ++page) {
     if (is_hidden(source, page)) continue;
     HEXAD_TRY_ASSIGN(Page * theirs, state_.page(source, page));
-    if (!theirs->now.empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
-    add_shifted(now, theirs->now, range, index);
+    if (!theirs->now().empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
+    add_shifted(now, theirs->now(), range, index);
   }
-  ours->now = std::move(now);
-  ours->dirty = true;
+  ours->change() = std::move(now);
   return {};
 }
 
@@ -312,7 +310,7 @@ Status CloneOps::clone_long_range(const TransactionOp& op, ObjectContent& source
   differ.insert(copied->stale.begin(), copied->stale.end());
   for (const auto& [page, at] : source.pages) {
     const PageRange shown = range.shown_by(page);
-    for (std::uint32_t i = shown.from; at.dirty && i < shown.end; ++i) differ.insert(i);
+    for (std::uint32_t i = shown.from; at.is_dirty() && i < shown.end; ++i) differ.insert(i);
   }
   if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
   pages_left_ -= differ.size();
@@ -341,7 +339,7 @@ Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, ObjectCo
   for (auto at = source.pages.lower_bound(first); at != source.pages.end() && at->first < behind;
        ++at) {
     state_.share(source, at->second, op.offset, end);
-    for (const Extent& extent : at->second.now) {
+    for (const Extent& extent : at->second.now()) {
       const std::uint64_t begin = std::max(extent.offset, op.offset);
       const std::uint64_t stop = std::min(extent.end(), end);
       if (begin < stop) shown.push_back(slice(extent, begin, stop - begin));
@@ -354,8 +352,7 @@ Status CloneOps::insert_cut(ObjectContent& content, const Extent& extent) {
   for (std::uint64_t at = extent.offset; at < extent.end();) {
     const std::uint64_t stop = std::min(extent.end(), round_down(at, kPageSpan) + kPageSpan);
     HEXAD_TRY_ASSIGN(Page * page, state_.page(content, static_cast<std::uint32_t>(at / kPageSpan)));
-    insert(page->now, slice(extent, at, stop - at));
-    page->dirty = true;
+    insert(page->change(), slice(extent, at, stop - at));
     at = stop;
   }
   return {};
@@ -365,7 +362,7 @@ Status CloneOps::check_inline(const TransactionOp& op, ObjectContent& target,
                               ObjectContent& source) {
   for (auto at = target.pages.lower_bound(static_cast<std::uint32_t>(op.to_offset / kPageSpan));
        at != target.pages.end() && at->first * kPageSpan < op.to_offset + op.length; ++at) {
-    if (inline_bytes(at->second.now) <= kPageInlineLimit) continue;
+    if (inline_bytes(at->second.now()) <= kPageInlineLimit) continue;
     const std::size_t noted = plan_.crowded.size();
     if (!context_.accept_crowded) {
       note_inline(target, at->first);
@@ -383,7 +380,7 @@ Status CloneOps::check_inline(const TransactionOp& op, ObjectContent& target,
   return {};
 }
 
-void CloneOps::note_inline(const ObjectContent& content, std::uint32_t index) {
+void CloneOps::note_inline(ObjectContent& content, std::uint32_t index) {
   const auto page = content.pages.find(index);
   if (page == content.pages.end() || inline_bytes(page->second.before()) == 0) return;
   note_crowded(state_, content, index, plan_);

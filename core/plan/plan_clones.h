@@ -67,7 +67,7 @@ class CloneOps {
   // More inline bytes in a page than it may have: pages that were there before can be written anew,
   // in one piece and not inline, that of the target and those that they come from.
   Status check_inline(const TransactionOp& op, ObjectContent& target, ObjectContent& source);
-  void note_inline(const ObjectContent& content, std::uint32_t index);
+  void note_inline(ObjectContent& content, std::uint32_t index);
 
   const PlanContext& context_;
   PlanState& state_;

@@ -14,7 +14,7 @@ Status check_cuts(PlanState& state, Plan& plan) {
     ObjectContent& content = *slot.current;
     PageCuts& cuts = content.record.cuts;
     for (const auto& [index, page] : content.pages) {
-      if (!page.now.empty()) remove_cut(cuts, index);  // O1, O3
+      if (!page.now().empty()) remove_cut(cuts, index);  // O1, O3
     }
     if (cuts.size() <= kMaxPageCuts) continue;
     if (content.stored_cuts.empty()) {

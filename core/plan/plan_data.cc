@@ -66,8 +66,7 @@ Status place(PlanState& state, ObjectContent& content, const PreparedOp& prepare
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
-    insert(at->now, extent_of(piece));
-    at->dirty = true;
+    insert(at->change(), extent_of(piece));
   }
   return {};
 }
@@ -76,8 +75,7 @@ Status place_over(PlanState& state, ObjectContent& content, const PreparedOp& pr
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
-    overwrite(at->now, extent_of(piece));
-    at->dirty = true;
+    at->overwrite(extent_of(piece));
   }
   return {};
 }
@@ -95,14 +93,13 @@ Status punch_range(PlanState& state, ObjectContent& content, std::uint64_t offse
     auto& [index, page] = *at;
     const std::uint64_t begin = std::uint64_t{index} * kPageSpan;
     if (begin >= end) break;
-    if (page.now.empty()) continue;
+    if (page.now().empty()) continue;
     const std::uint64_t from = std::max(begin, offset);
-    page.dirty = true;
     if (from == begin && end - begin >= kPageSpan) {
-      page.now.clear();
+      page.clear();
       continue;
     }
-    punch(page.now, from, std::min(begin + kPageSpan, end) - from);
+    punch(page.change(), from, std::min(begin + kPageSpan, end) - from);
   }
   return {};
 }

@@ -18,7 +18,7 @@ BlobId stripe_id(const StripeProof& stripe) {
 
 // The background takes the content's pages back. Whatever else the plan says about the body's
 // writer key holds no more.
-void schedule_deletion(const ObjectContent& content, const RecordShape& shape, BlobOwners& owners,
+void schedule_deletion(ObjectContent& content, const RecordShape& shape, BlobOwners& owners,
                        Plan& plan) {
   const std::string marker = writer_key(content.stored_body);
   std::vector<PostImage>& images = plan.record.images;
@@ -26,8 +26,8 @@ void schedule_deletion(const ObjectContent& content, const RecordShape& shape, B
   images.push_back({marker, std::string()});
   plan.deletions.bodies.push_back(content.stored_body);
   // Its pages own what they show until they go: they have to say what is shared by now.
-  for (const auto& [index, at] : content.pages) {
-    if (!at.newly_shared) continue;
+  for (auto& [index, at] : content.pages) {
+    if (!at.is_newly_shared()) continue;
     ExtentList shared = at.before();
     owners.keep(content.stored_list(index), shared);
     images.push_back({page_key(content.stored_body, index), encode_page(shared, shape)});
@@ -85,19 +85,55 @@ Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
 
 // The list of page 0 would take a forward key, which is as long as the object's, for each of many
 // blobs. Under the key of a page they are short, and none changes when the object is renamed again.
-bool has_many_forwards(const std::string& key, const ObjectContent& content) {
+bool has_many_forwards(const std::string& key, ObjectContent& content) {
   constexpr std::size_t kMany = 8;
   const auto first = content.pages.find(0);
   if (content.stored_body != 0 || first == content.pages.end()) return false;
-  const Page& page = first->second;
-  if (page.now.size() <= kMany) return false;
-  const bool renamed = content.stored_key != key && !page.before().empty();
+  Page& page = first->second;
+  if (page.now().size() <= kMany) return false;
+  const bool renamed = content.stored_key != key && page.was_there();
   const std::vector<Blob> blobs =
-      renamed ? blobs_of(page.now) : blobs_released(page.now, page.before());
+      renamed ? blobs_of(page.now()) : blobs_released(page.now(), page.before());
   const auto many = std::count_if(blobs.begin(), blobs.end(), [&](const Blob& blob) {
     return blob.placement != Placement::kPrivate && (renamed || blob.share != 0);
   });
   return static_cast<std::size_t>(many) > kMany;
+}
+
+void note_hidden(const ListName& list, const HiddenBytes& bytes, Plan& plan) {
+  if (bytes.hidden > 0) plan.partly_shown.push_back({list.text(), bytes});
+}
+
+// A page under the key that it had, of blobs that one list shows and footers name (OW1, FW1), which
+// small writes have changed: what has gone of it is known.
+void emit_spliced(const ListName& list, Page& page, const PlanContext& context, Plan& plan) {
+  Page::Splice splice = page.splice(context.shape);
+  for (const Blob* const blob : splice.released) add_release(plan.record, *blob);
+  note_hidden(list, hidden_bytes(page.now(), splice.page.code), plan);
+  PostImage image{list.text(), splice.page.code.value};
+  image.change = {std::move(splice.value_before), std::move(splice.page.pieces)};
+  plan.record.images.push_back(std::move(image));
+  page.set_code(std::move(splice.page.code));
+}
+
+void emit_page(const ListName& was, const ListName& is, Page& page, const PlanContext& context,
+               BlobOwners& owners, Plan& plan) {
+  ExtentList& now = page.annotate();  // first: before it both may be one list
+  owners.change(was, page.before(), is, now, plan.record);
+  if (page.is_dirty() && page.was_there() && !page.now().empty()) {
+    note_hidden(is, hidden_bytes(page.now()), plan);
+  }
+  if (is.body == 0) return;
+  // Page 0 moves to a key of its own together with the object's first later page.
+  const bool moved = was.body == 0 && !page.now().empty();
+  if (!page.is_dirty() && !moved) return;
+  std::optional<std::string> value;
+  if (!page.now().empty()) {
+    PageCode code = page.code(context.shape);
+    value = code.value;
+    page.set_code(std::move(code));
+  }
+  plan.record.images.push_back({is.text(), std::move(value)});
 }
 
 void emit_object(const std::string& key, ObjectContent& content, const PlanContext& context,
@@ -109,39 +145,25 @@ void emit_object(const std::string& key, ObjectContent& content, const PlanConte
   }
   const bool beyond_first =
       std::any_of(content.pages.begin(), content.pages.end(),
-                  [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
+                  [](const auto& entry) { return entry.first > 0 && !entry.second.now().empty(); });
   if (record.body == 0 && (beyond_first || has_many_forwards(key, content))) {
     record.body = context.new_body();
   }
   for (auto& [index, at] : content.pages) {
+    const ListName was = content.stored_list(index);
     const ListName is = record.body == 0 ? ListName{key} : ListName{{}, record.body, index};
-    owners.change(content.stored_list(index), at.before(), is, at.now, plan.record);
-    if (at.dirty && !at.before().empty() && !at.now.empty()) {
-      const HiddenBytes bytes = hidden_bytes(at.now);
-      if (bytes.hidden > 0) {
-        plan.partly_shown.push_back({is.text(), bytes});
-      }
+    if (was == is && at.is_spliced()) {
+      emit_spliced(is, at, context, plan);
+    } else {
+      emit_page(was, is, at, context, owners, plan);
     }
-    if (record.body == 0) continue;
-    // Page 0 moves to a key of its own together with the object's first later page.
-    const bool moved = content.stored_body == 0 && !at.now.empty();
-    if (!at.dirty && !moved) continue;
-    std::optional<std::string> value;
-    if (!at.now.empty()) {
-      const bool was_known = at.known != nullptr && at.was.get() == &at.known->extents;
-      at.code = was_known ? code_page(at.now, context.shape, *at.known)
-                          : code_page(at.now, context.shape);
-      value = at.code.value;
-      at.written = true;
-    }
-    plan.record.images.push_back({page_key(record.body, index), std::move(value)});
   }
   if (record.body != 0) emit_cuts(content, plan);
-  if (record.body == 0) {
-    const auto first = content.pages.find(0);
-    record.extents = first == content.pages.end() ? ExtentList{} : first->second.now;
-  }
+  const auto first = content.pages.find(0);
+  const bool lent = record.body == 0 && first != content.pages.end();
+  if (lent) record.extents.swap(first->second.annotate());
   plan.record.images.push_back({key, encode_object(record, context.shape)});
+  if (lent) record.extents.swap(first->second.annotate());
 }
 
 void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
@@ -172,28 +194,31 @@ std::vector<BlobId> new_stripes(const PreparedOps& prepared, const Plan& plan) {
 void note_references(PlanState& state, const PreparedOps& prepared, const PlanContext& context,
                      Plan& plan) {
   const std::vector<BlobId> stripes = new_stripes(prepared, plan);
-  const auto note = [&](const std::string& key, const Extent& extent) {
+  const auto note = [&](const std::string& key, const ObjectContent& content, std::uint32_t page,
+                        const Extent& extent) {
     const BlobId id = extent.blob.id();
     if (id.log.lsn == context.lsn) {
       if (id.log.index >= plan.owners.size()) plan.owners.resize(id.log.index + 1);
       std::optional<BlobOwner>& owner = plan.owners[id.log.index];
       if (owner.has_value()) return;  // the first one that shows it
       // A clone may show the middle of a blob where the object begins.
-      owner = {key, extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset)};
+      // The page's key outlives the object's name.
+      const BodyId body = content.record.body;
+      owner = {body == 0 ? key : page_key(body, page),
+               extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset)};
     } else if (extent.blob.placement == Placement::kPrivate &&
                std::binary_search(stripes.begin(), stripes.end(), id)) {
       plan.stripes.push_back(id);
     }
   };
-  for (const auto& [key, slot] : state.objects()) {
+  for (const auto& object : state.objects()) {
+    const std::string& key = object.first;
+    const Slot& slot = object.second;
     if (slot.current == nullptr) continue;
-    const BodyId body = slot.current->record.body;
-    for (const auto& [index, at] : slot.current->pages) {
-      // The page's key outlives the object's name.
-      const std::string owner = body == 0 ? key : page_key(body, index);
-      for (const Extent& extent : at.now) {
-        if (!extent.is_inline()) note(owner, extent);
-      }
+    for (const auto& page : slot.current->pages) {
+      page.second.each_new([&](const Extent& extent) {
+        if (!extent.is_inline()) note(key, *slot.current, page.first, extent);
+      });
     }
   }
   std::sort(plan.stripes.begin(), plan.stripes.end());
@@ -208,10 +233,7 @@ void hand_over_pages(PlanState& state, Plan& plan) {
   for (auto& [key, slot] : state.objects()) {
     if (slot.current == nullptr) continue;
     for (auto& [index, at] : slot.current->pages) {
-      if (at.written) {
-        plan.pages.push_back(
-            {slot.current->record.body, index, {std::move(at.now), std::move(at.code)}});
-      }
+      if (at.is_written()) plan.pages.push_back({slot.current->record.body, index, at.hand_over()});
     }
   }
 }
@@ -243,13 +265,13 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current == nullptr) continue;
     for (const auto& [index, at] : slot.current->pages) {
-      if (!at.dirty || at.now.size() <= kCrowdedExtents) continue;
-      const bool helps = at.before().size() > kCrowdedExtents / 2;
+      if (!at.is_dirty() || at.now().size() <= kCrowdedExtents) continue;
+      const bool helps = at.extents_before() > kCrowdedExtents / 2;
       if (helps && !context.accept_crowded) {
         note_crowded(state, *slot.current, index, plan);
-      } else if (at.now.size() > kMaxPageExtents) {
+      } else if (at.now().size() > kMaxPageExtents) {
         return Error{ErrorCode::kTooBig,
-                     "object " + printable(slot.name) + ": " + std::to_string(at.now.size()) +
+                     "object " + printable(slot.name) + ": " + std::to_string(at.now().size()) +
                          " pieces between byte " + std::to_string(index * kPageSpan) +
                          " and the next MiB, at most " + std::to_string(kMaxPageExtents) +
                          " are possible",
@@ -263,10 +285,10 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
 void release_pages(ObjectContent& content, BlobOwners& owners, LogRecord& record) {
   for (auto& [index, at] : content.pages) {
     owners.give_up(content.stored_list(index), at.before(), record);
-    if (content.stored_body != 0 && !at.before().empty()) {
+    if (content.stored_body != 0 && at.was_there()) {
       record.images.push_back({page_key(content.stored_body, index), std::nullopt});
     }
-    at.was.reset();
+    at.forget_before();
   }
 }
 

@@ -54,9 +54,7 @@ Status PlanState::load(Slot& slot, std::string_view key, std::string_view value)
   content->stored_body = record.body;
   content->stored_key = key;
   if (record.body == 0) {
-    auto was = std::make_shared<const ExtentList>(resolved(std::move(record.extents)));
-    ExtentList now = *was;
-    content->pages[0] = Page{std::move(was), std::move(now)};
+    content->pages[0] = Page(resolved(std::move(record.extents)));
     content->all_pages = true;
   } else if (!record.cuts.empty()) {
     HEXAD_TRY_ASSIGN(content->stored_cuts, stored_cuts(record.body));
@@ -312,33 +310,42 @@ ObjectContent* PlanState::writable(Slot& slot) {
   return slot.current.get();
 }
 
-Status PlanState::load_stored(Page& page, BodyId body, std::uint32_t index) {
-  if (std::shared_ptr<KnownPage> known = source_.known_page(body, index)) {
+Result<Page> PlanState::load_stored(BodyId body, std::uint32_t index) {
+  if (std::unique_ptr<KnownPage> known = source_.take_page(body, index)) {
     if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents, places_);
-    page.was = std::shared_ptr<const ExtentList>(known, &known->extents);
-    page.known = std::move(known);
-    return {};
+    return Page(std::move(known));
   }
   HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(body, index)));
-  if (!value.has_value()) return {};
+  if (!value.has_value()) return Page();
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, index, context_.shape));
-  page.was = std::make_shared<const ExtentList>(resolved(std::move(extents)));
-  return {};
+  return Page(resolved(std::move(extents)));
+}
+
+void PlanState::give_pages_back() {
+  const auto give_back = [this](ObjectContent* content) {
+    if (content == nullptr || content->stored_body == 0) return;
+    for (auto& [index, page] : content->pages) {
+      if (std::unique_ptr<KnownPage> known = page.give_back()) {
+        source_.give_page_back(content->stored_body, index, std::move(known));
+      }
+    }
+  };
+  for (auto& [key, slot] : objects_) {
+    give_back(slot.original.get());
+    if (slot.current != slot.original) give_back(slot.current.get());
+  }
 }
 
 Result<Page*> PlanState::page(ObjectContent& content, std::uint32_t index) {
-  const auto [it, fresh] = content.pages.try_emplace(index);
+  const auto known = content.pages.find(index);
+  if (known != content.pages.end()) return &known->second;
+  Page& page = content.pages[index];
   const bool cut = is_cut(content.record.cuts, index);
-  if (fresh && content.stored_body != 0 && (cut || !content.all_pages)) {
-    Page& page = it->second;
-    HEXAD_TRY(load_stored(page, content.stored_body, index));
-    if (!cut) {
-      page.now = page.before();
-    } else if (!page.before().empty()) {
-      page.dirty = true;  // what is cut off goes now
-    }
+  if (content.stored_body != 0 && (cut || !content.all_pages)) {
+    HEXAD_TRY_ASSIGN(page, load_stored(content.stored_body, index));
+    if (cut && page.was_there()) page.clear();  // what is cut off goes now
   }
-  return &it->second;
+  return &page;
 }
 
 Status PlanState::load_pages(ObjectContent& content, std::uint32_t from, std::uint32_t end) {
@@ -361,9 +368,7 @@ Result<bool> PlanState::load_some_pages(ObjectContent& content, const PageRange&
     }
     ++loaded;
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, parsed.page, context_.shape));
-    auto was = std::make_shared<const ExtentList>(resolved(std::move(extents)));
-    ExtentList now = *was;
-    content.pages[parsed.page] = Page{std::move(was), std::move(now)};
+    content.pages[parsed.page] = Page(resolved(std::move(extents)));
     return true;
   };
   const std::string prefix = page_prefix(content.stored_body);
@@ -379,7 +384,7 @@ Result<bool> PlanState::load_some_pages(ObjectContent& content, const PageRange&
 
 void PlanState::share(ObjectContent& content, Page& page, std::uint64_t offset, std::uint64_t end) {
   std::map<BlobId, ShareId> fresh;
-  for (const Extent& extent : page.now) {
+  for (const Extent& extent : page.now()) {
     const bool shown = extent.end() > offset && extent.offset < end;
     if (!shown || extent.is_inline() || extent.blob.share != 0) continue;
     const auto [at, is_new] = fresh.try_emplace(extent.blob.id(), 0);
@@ -397,12 +402,9 @@ void PlanState::share(ObjectContent& content, Page& page, std::uint64_t offset, 
     return any;
   };
   if (!fresh.empty()) {
-    if (mark(page.now)) page.dirty = true;
+    if (mark(page.annotate())) page.set_dirty();
     ExtentList before = page.before();
-    if (mark(before)) {
-      page.was = std::make_shared<const ExtentList>(std::move(before));
-      page.newly_shared = true;
-    }
+    if (mark(before)) page.replace_before(std::move(before));
     content.rewritten = true;
   }
   owners_.note(page.before());

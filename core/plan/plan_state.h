@@ -13,28 +13,11 @@
 
 #include "core/api/transaction.h"
 #include "core/plan/owners.h"
+#include "core/plan/page.h"
 #include "core/plan/planner.h"
 #include "core/record/record.h"
 
 namespace hexad::core {
-
-// One page of an object's extents, before and after.
-struct Page {
-  std::shared_ptr<const ExtentList> was;  // before; null: nothing
-  ExtentList now;
-  bool dirty = false;
-  bool newly_shared = false;  // blobs in `was` have share ids that the metadata does not have
-  bool written = false;       // the plan has an image of `now` under a key of the page's own
-  PageCode code = {};         // that image
-  // What the sequencer remembers of the page, if it does; `was` is its list as long as nothing has
-  // been put in the place of that.
-  std::shared_ptr<const KnownPage> known = nullptr;
-
-  const ExtentList& before() const {
-    static const ExtentList nothing;
-    return was == nullptr ? nothing : *was;
-  }
-};
 
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
 // object's pages have keys of their own (record.body != 0) others may exist in the metadata.
@@ -143,6 +126,8 @@ class PlanState {
   // Gives share ids to the blobs that the page shows in [offset, end), bytes of the object. What it
   // shows stays the same, and so does the object's version.
   void share(ObjectContent& content, Page& page, std::uint64_t offset, std::uint64_t end);
+  // The plan came to nothing: pages that were remembered are again, as they were.
+  void give_pages_back();
 
   const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
     return collections_;
@@ -156,7 +141,7 @@ class PlanState {
  private:
   ExtentList resolved(ExtentList extents) const;
   // What a page was, where the metadata has it.
-  Status load_stored(Page& page, BodyId body, std::uint32_t index);
+  Result<Page> load_stored(BodyId body, std::uint32_t index);
   // Those that are there, and entries that are hidden.
   Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
                                            const std::string& end, CollectionId collection,

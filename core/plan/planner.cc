@@ -35,6 +35,13 @@ class Planner {
         clones_(context, state_, plan_, adopted_) {}
 
   Result<Plan> run() {
+    Result<Plan> plan = try_run();
+    if (!plan.ok() || plan->is_for_again()) state_.give_pages_back();
+    return plan;
+  }
+
+ private:
+  Result<Plan> try_run() {
     HEXAD_TRY(check_guards(transaction_, prepared_, state_, plan_));
     if (!plan_.redo.empty()) return std::move(plan_);
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
@@ -44,20 +51,15 @@ class Planner {
       HEXAD_TRY(clones_.foresee(transaction_.ops(), prepared_, i));
       return std::move(plan_);
     }
-    const auto again = [this] {
-      return !plan_.redo.empty() || !plan_.crowded.empty() || !plan_.layered.empty() ||
-             !plan_.cut.empty();
-    };
-    if (!again()) HEXAD_TRY(check_pages(state_, context_, plan_));
-    if (!again()) HEXAD_TRY(check_cuts(state_, plan_));
-    if (again()) return std::move(plan_);
+    if (!plan_.is_for_again()) HEXAD_TRY(check_pages(state_, context_, plan_));
+    if (!plan_.is_for_again()) HEXAD_TRY(check_cuts(state_, plan_));
+    if (plan_.is_for_again()) return std::move(plan_);
     collections_.finish();
     HEXAD_TRY(plan_totals(state_, plan_));
     HEXAD_TRY(finish_plan(state_, source_, prepared_, context_, adopted_, plan_));
     return std::move(plan_);
   }
 
- private:
   // --- ops ---
 
   Status apply(const TransactionOp& op, std::size_t index) {
@@ -176,14 +178,13 @@ class Planner {
       HEXAD_TRY_ASSIGN(Page * at,
                        state_.page(*content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
       std::uint64_t inline_bytes = piece.bytes.size();
-      for (const Extent& extent : at->now) inline_bytes += extent.bytes.size();
+      for (const Extent& extent : at->now()) inline_bytes += extent.bytes.size();
       if (!piece.bytes.empty() && inline_bytes > kPageInlineLimit) {
         plan_.redo.push_back(Redo{index, offset, Inlining::kOfNone});
         content->record.size = std::max(content->record.size, offset + op.payload.size());
         return {};
       }
-      punch(at->now, piece.offset, piece.length);
-      at->dirty = true;
+      punch(at->change(), piece.offset, piece.length);
     }
     content->record.size = std::max(content->record.size, offset + op.payload.size());
     return place(state_, *content, prepared);
@@ -379,7 +380,7 @@ class Planner {
     release_pages(*content, state_.owners(), plan_.record);
     content->pages.clear();
     for (const auto& [index, extents] : staged.pages) {
-      content->pages[index] = Page{{}, extents, true};
+      content->pages[index] = Page::made_of(extents);
     }
     const bool keep_body = staged.spilled > 0;
     content->record.body = keep_body ? staged.body : BodyId{0};
@@ -411,14 +412,21 @@ class Planner {
 
 }  // namespace
 
+bool Plan::is_for_again() const {
+  return !redo.empty() || !crowded.empty() || !layered.empty() || !cut.empty();
+}
+
 bool Plan::refers_to(const BlobId& blob) const {
   if (blob.log.lsn == 0) return std::binary_search(stripes.begin(), stripes.end(), blob);
   return blob.log.index < owners.size() && owners[blob.log.index].has_value();
 }
 
-std::shared_ptr<KnownPage> PlanSource::known_page(BodyId /*body*/, std::uint32_t /*page*/) {
+std::unique_ptr<KnownPage> PlanSource::take_page(BodyId /*body*/, std::uint32_t /*page*/) {
   return nullptr;
 }
+
+void PlanSource::give_page_back(BodyId /*body*/, std::uint32_t /*page*/,
+                                std::unique_ptr<KnownPage> /*known*/) {}
 
 Status PlanSource::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   return scan(prefix, [&](std::string_view key, std::string_view value) -> Result<bool> {

@@ -37,8 +37,10 @@ class PlanSource {
   // does better.
   virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
   // What the newest value of the page's key decodes to, and that value, where they are known; null:
-  // read it. Unplaced blobs in the list may get their places, by the one who asks.
-  virtual std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page);
+  // read it. From here on the source does not know it any more, until somebody tells it.
+  virtual std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page);
+  // It is still that; unplaced blobs in the list may have got their places.
+  virtual void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known);
 };
 
 // Pages that the ops of one transaction delete one by one; what goes beyond that is cut off
@@ -104,7 +106,7 @@ struct ScheduledDeletions {
 struct DecodedPage {
   BodyId body = 0;
   std::uint32_t page = 0;
-  KnownPage known;
+  std::unique_ptr<KnownPage> known;
 };
 
 // A list of extents that the transaction leaves, and what it shows in part.
@@ -142,6 +144,8 @@ struct Plan {
   // Removed with objects that nobody has looked at, which their totals count.
   std::vector<CollectionId> removed_whole;
 
+  // Whether something has to be done first, and the transaction to be planned once more.
+  bool is_for_again() const;
   // Whether extents point to the blob, one of the transaction's own, when it is over.
   bool refers_to(const BlobId& blob) const;
 };

@@ -34,6 +34,13 @@ std::uint64_t BlobUse::hidden() const {
   return (blob->raw - shown) * blob->stored / blob->raw;
 }
 
+void HiddenBytes::add(const BlobUse& use) {
+  const std::uint64_t bytes = use.hidden();
+  if (bytes == 0) return;
+  of += use.blob->stored;
+  hidden += bytes;
+}
+
 std::vector<BlobUse> blob_uses(const ExtentList& extents) {
   return uses_of(extents, [](const Extent&) { return true; });
 }
@@ -42,12 +49,7 @@ std::vector<BlobUse> blob_uses(const ExtentList& extents) {
 HiddenBytes hidden_bytes(const ExtentList& extents) {
   HiddenBytes bytes;
   const auto in_part = [](const Extent& extent) { return extent.length < extent.blob.raw; };
-  for (const BlobUse& use : uses_of(extents, in_part)) {
-    const std::uint64_t hidden = use.hidden();
-    if (hidden == 0) continue;
-    bytes.of += use.blob->stored;
-    bytes.hidden += hidden;
-  }
+  for (const BlobUse& use : uses_of(extents, in_part)) bytes.add(use);
   return bytes;
 }
 

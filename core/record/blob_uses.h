@@ -25,6 +25,7 @@ std::vector<BlobUse> blob_uses(const ExtentList& extents);
 struct HiddenBytes {
   std::uint64_t of = 0;      // as stored
   std::uint64_t hidden = 0;  // of those, about
+  void add(const BlobUse& use);
   bool operator==(const HiddenBytes&) const = default;
 };
 HiddenBytes hidden_bytes(const ExtentList& extents);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/checksum.h"
 
@@ -103,6 +104,14 @@ std::optional<ImagePatch> make_patch(std::string_view base, std::string_view val
     base.remove_prefix(next.drop);
     value.remove_prefix(next.insert);
   }
+}
+
+std::optional<ImagePatch> make_patch(ImageChange&& change, std::size_t value_size) {
+  if (value_size < kSmallestPatched || std::max(change.base.size(), value_size) > kMost) return {};
+  std::size_t taken = 0;
+  for (const PatchPiece& piece : change.pieces) taken += piece.insert.size() + kNumbers;
+  if (taken > value_size / 2) return {};
+  return ImagePatch{crc32c(as_bytes(change.base)), std::move(change.pieces)};
 }
 
 Result<std::string> apply_patch(std::string_view base, const ImagePatch& patch) {

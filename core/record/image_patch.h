@@ -29,12 +29,22 @@ struct ImagePatch {
   bool operator==(const ImagePatch&) const = default;
 };
 
+// What is known of a change before anybody knows whether it can be a patch: the value before, and
+// the pieces that make the one now of it.
+struct ImageChange {
+  std::string base;
+  std::vector<PatchPiece> pieces;
+  bool operator==(const ImageChange&) const = default;
+};
+
 // Values shorter than this are written whole.
 constexpr std::size_t kSmallestPatched = 256;
 
 // From `base` to `value`; nothing where that takes more than half of what `value` does. Not the
 // shortest one. Cost: one pass over both, and up to a microsecond per piece.
 std::optional<ImagePatch> make_patch(std::string_view base, std::string_view value);
+// The patch that the change is, to a value of so many bytes; nothing on the same condition.
+std::optional<ImagePatch> make_patch(ImageChange&& change, std::size_t value_size);
 // The value again. Errors: kCorruption (`base` is not what the patch was made for).
 Result<std::string> apply_patch(std::string_view base, const ImagePatch& patch);
 

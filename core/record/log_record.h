@@ -24,6 +24,8 @@ struct PostImage {
   std::optional<ImagePatch> patch = {};
   // What the key shows is as it was, and lies elsewhere: for the read cache, and not in the log.
   bool moved = false;
+  // What `value` was made of, where that is known: a patch, if the log has that. Not in the log.
+  std::optional<ImageChange> change = {};
   bool operator==(const PostImage&) const = default;
 };
 

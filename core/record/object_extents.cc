@@ -146,31 +146,40 @@ void insert(ExtentList& extents, Extent extent) {
 }
 
 void overwrite(ExtentList& extents, Extent extent) {
+  ExtentList removed;
+  overwrite(extents, std::move(extent), removed);
+}
+
+Overwritten overwrite(ExtentList& extents, Extent extent, ExtentList& removed) {
   HEXAD_ASSERT(is_well_formed(extent) && !extent.is_inline());
   const auto first = find(extents, extent.offset);
   auto behind = first;
   while (behind != extents.end() && behind->offset < extent.end()) ++behind;
+  Overwritten done;
+  done.first = static_cast<std::size_t>(first - extents.begin());
+  done.covered = static_cast<std::size_t>(behind - first);
   // What is left of those at the ends, which may be one.
   std::array<Extent, 3> parts;
   std::size_t count = 0;
-  if (first != behind && first->offset < extent.offset) {
-    parts[count++] = slice(*first, first->offset, extent.offset - first->offset);
-  }
+  done.head = first != behind && first->offset < extent.offset;
+  if (done.head) parts[count++] = slice(*first, first->offset, extent.offset - first->offset);
   const std::uint64_t end = extent.end();
   parts[count++] = std::move(extent);
-  if (first != behind && std::prev(behind)->end() > end) {
+  done.tail = first != behind && std::prev(behind)->end() > end;
+  if (done.tail) {
     const Extent& last = *std::prev(behind);
     parts[count++] = slice(last, end, last.end() - end);
   }
-  const auto covered = static_cast<std::size_t>(behind - first);
-  const std::size_t in_place = std::min(covered, count);
+  removed.insert(removed.end(), std::make_move_iterator(first), std::make_move_iterator(behind));
+  const std::size_t in_place = std::min(done.covered, count);
   const auto next = std::move(parts.begin(), parts.begin() + in_place, first);
-  if (covered > count) {
+  if (done.covered > count) {
     extents.erase(next, behind);
   } else {
     extents.insert(next, std::make_move_iterator(parts.begin() + in_place),
                    std::make_move_iterator(parts.begin() + count));
   }
+  return done;
 }
 
 std::vector<Piece> lookup(const ExtentList& extents, std::uint64_t offset, std::uint64_t length) {

@@ -37,6 +37,20 @@ void insert(ExtentList& extents, Extent extent);
 // well formed and not inline.
 void overwrite(ExtentList& extents, Extent extent);
 
+// What it has done: in the place of `covered` extents from `first` on there are now, in this order,
+// what is left of the first of them, if `head`, the new one, and what is left of the last, if
+// `tail`.
+struct Overwritten {
+  std::size_t first = 0;
+  std::size_t covered = 0;
+  bool head = false;
+  bool tail = false;
+
+  std::size_t count() const { return std::size_t{1} + (head ? 1 : 0) + (tail ? 1 : 0); }
+};
+// The same; those that were covered, as they were, go to the end of `removed`.
+Overwritten overwrite(ExtentList& extents, Extent extent, ExtentList& removed);
+
 enum class PieceKind : std::uint8_t { kHole, kInline, kBlob };
 
 // A part of a looked-up range.

@@ -10,11 +10,10 @@
 namespace hexad::core {
 namespace {
 
-// First byte of every value: what it is and in which version of its encoding. Never reused.
+// First byte of every value: what it is and in which version of its encoding. Never reused; those
+// of pages are in page_code.h.
 constexpr std::uint8_t kObjectKind = 0x01;
-constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
-constexpr std::uint8_t kUnplacedPageKind = 0x06;  // a page with unplaced blobs
 constexpr std::uint8_t kTotalsKind = 0x07;
 constexpr std::uint8_t kOwnersKind = 0x08;
 constexpr std::uint8_t kHiddenEntryKind = 0x09;

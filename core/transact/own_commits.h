@@ -65,10 +65,6 @@ class OwnCommits final : public InternalCommits {
                    const Visit& visit) override HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     return parts_.order.newest.scan_from(prefix, from, visit);
   }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override
-      HEXAD_NO_THREAD_SAFETY_ANALYSIS {
-    return parts_.order.newest.known_page(body, page);
-  }
   Status scan_to_fill(std::string_view prefix, std::string_view from,
                       const Visit& visit) override HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     return parts_.order.newest.scan_within(prefix, from, visit, parts_.order.newest.fill_walk());

@@ -36,8 +36,11 @@ class PlanReader : public PlanSource {
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
     return newest_.scan_within(prefix, from, visit, walked);
   }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
-    return newest_.known_page(body, page);
+  std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page) override {
+    return newest_.take_page(body, page);
+  }
+  void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known) override {
+    newest_.give_page_back(body, page, std::move(known));
   }
 
   MetadataWalk walked = {kMostDeleted};

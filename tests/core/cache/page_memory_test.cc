@@ -1,6 +1,8 @@
 #include "core/cache/page_memory.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
+#include <utility>
 
 namespace hexad::core {
 namespace {
@@ -15,10 +17,10 @@ ExtentList inline_extents(std::size_t count, char byte) {
   return extents;
 }
 
-KnownPage inline_page(std::size_t count, char byte) {
-  KnownPage known;
-  known.extents = inline_extents(count, byte);
-  known.code = code_page(known.extents, {});
+std::unique_ptr<KnownPage> inline_page(std::size_t count, char byte) {
+  auto known = std::make_unique<KnownPage>();
+  known->extents = inline_extents(count, byte);
+  known->code = code_page(known->extents, {});
   return known;
 }
 
@@ -42,11 +44,11 @@ TEST_CASE("page_memory: gives back what was put last, page by page") {
   REQUIRE(memory.extents() == 0);
 }
 
-TEST_CASE("page_memory: lets go of what was not looked at for longest") {
+TEST_CASE("page_memory: lets go of what was not put for longest") {
   PageMemory memory(10);
   memory.put(1, 0, inline_page(4, 'a'));
   memory.put(1, 1, inline_page(4, 'b'));
-  REQUIRE(memory.find(1, 0) != nullptr);
+  memory.put(1, 0, memory.take(1, 0));
   memory.put(1, 2, inline_page(4, 'c'));
   REQUIRE(memory.find(1, 1) == nullptr);
   REQUIRE(memory.find(1, 0) != nullptr);
@@ -65,12 +67,18 @@ TEST_CASE("page_memory: a page longer than all may be stays until the next") {
   REQUIRE(memory.extents() == 1);
 }
 
-TEST_CASE("page_memory: who holds a page keeps it when it is forgotten") {
+TEST_CASE("page_memory: who takes a page has it alone") {
   PageMemory memory(10);
   memory.put(1, 0, inline_page(4, 'a'));
-  const std::shared_ptr<KnownPage> held = memory.find(1, 0);
-  memory.put(1, 0, inline_page(2, 'b'));
-  REQUIRE(held->extents == inline_extents(4, 'a'));
+  memory.put(1, 1, inline_page(3, 'b'));
+  std::unique_ptr<KnownPage> taken = memory.take(1, 0);
+  REQUIRE(taken->extents == inline_extents(4, 'a'));
+  REQUIRE(memory.take(1, 0) == nullptr);
+  REQUIRE(memory.find(1, 0) == nullptr);
+  REQUIRE(memory.extents() == 3);
+  memory.put(1, 0, std::move(taken));
+  REQUIRE(memory.find(1, 0)->extents == inline_extents(4, 'a'));
+  REQUIRE(memory.extents() == 7);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TransactionOp op_on(const std::string& name) {
 std::vector<std::pair<std::uint64_t, std::uint64_t>> held(const ObjectContent& content) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
   for (const auto& [index, page] : content.pages) {
-    for (const Extent& extent : page.now) all.emplace_back(extent.offset, extent.length);
+    for (const Extent& extent : page.now()) all.emplace_back(extent.offset, extent.length);
   }
   return all;
 }
@@ -40,9 +40,9 @@ TEST_CASE("plan_data: pieces are placed in their pages") {
   op.pieces[1].prepared.blob.log = {7, 1};
   REQUIRE(place(state, *content, op).ok());
   CHECK(held(*content) == Held{{3 * kPageSpan - 1000, 1000}, {3 * kPageSpan, 5000}});
-  CHECK(content->pages.at(2).dirty);
-  CHECK(content->pages.at(3).dirty);
-  CHECK(content->pages.at(3).now.at(0).blob.log == LogPlace{7, 1});
+  CHECK(content->pages.at(2).is_dirty());
+  CHECK(content->pages.at(3).is_dirty());
+  CHECK(content->pages.at(3).now().at(0).blob.log == LogPlace{7, 1});
 }
 
 TEST_CASE("plan_data: what is dropped ends where it says, and pages before are not read") {
@@ -57,8 +57,8 @@ TEST_CASE("plan_data: what is dropped ends where it says, and pages before are n
   REQUIRE(drop_data(state, *content, kPageSpan + 1000).ok());
   CHECK(held(*content) == Held{{kPageSpan, 1000}});
   CHECK(content->pages.count(0) == 0);
-  CHECK(content->pages.at(1).dirty);
-  CHECK(content->pages.at(2).dirty);
+  CHECK(content->pages.at(1).is_dirty());
+  CHECK(content->pages.at(2).is_dirty());
 }
 
 TEST_CASE("plan_data: a range is punched across pages, and costs no page that holds nothing") {

@@ -73,8 +73,8 @@ TEST_CASE("plan_state: an object that is there is looked at once, one that is no
   REQUIRE_FALSE(slot->current->changed);
   REQUIRE(slot->current->all_pages);
   REQUIRE(slot->current->record.extents.empty());
-  REQUIRE(slot->current->pages.at(0).now.size() == 1);
-  REQUIRE(slot->current->pages.at(0).now == slot->current->pages.at(0).before());
+  REQUIRE(slot->current->pages.at(0).now().size() == 1);
+  REQUIRE(slot->current->pages.at(0).now() == slot->current->pages.at(0).before());
   REQUIRE(state.existing_object(op_on("a")).value() == slot);
   REQUIRE(source.gets == 2);  // with the collection's
   Slot* absent = state.object("c", "b").value();
@@ -118,14 +118,14 @@ TEST_CASE("plan_state: one page is read alone, and only when nobody has looked a
   REQUIRE_FALSE(content.all_pages);
   source.gets = 0;
   Page* last = state.page(content, 2).value();
-  REQUIRE(last->now.size() == 1);
-  REQUIRE(last->before() == last->now);
-  REQUIRE_FALSE(last->dirty);
-  REQUIRE(state.page(content, 1).value()->now.empty());
+  REQUIRE(last->now().size() == 1);
+  REQUIRE(last->before() == last->now());
+  REQUIRE_FALSE(last->is_dirty());
+  REQUIRE(state.page(content, 1).value()->now().empty());
   REQUIRE(source.gets == 2);
-  last->now.clear();
+  last->change().clear();
   REQUIRE(state.page(content, 2).value() == last);
-  REQUIRE(state.page(content, 2).value()->now.empty());
+  REQUIRE(state.page(content, 2).value()->now().empty());
   REQUIRE(source.gets == 2);
   REQUIRE(source.scans == 0);
 }
@@ -140,15 +140,15 @@ TEST_CASE("plan_state: pages are loaded from one on, beside those that have chan
   REQUIRE(content.pages.size() == 1);
   REQUIRE(content.pages.count(2) == 1);
   REQUIRE_FALSE(content.all_pages);
-  content.pages.at(2).now.clear();
+  content.pages.at(2).clear();
   REQUIRE(state.load_pages(content).ok());
   REQUIRE(content.pages.size() == 2);
-  REQUIRE(content.pages.at(2).now.empty());
+  REQUIRE(content.pages.at(2).now().empty());
   REQUIRE(content.all_pages);
   // Complete: nothing is asked any more, also about a page that is not there.
   source.gets = source.scans = 0;
   REQUIRE(state.load_pages(content).ok());
-  REQUIRE(state.page(content, 7).value()->now.empty());
+  REQUIRE(state.page(content, 7).value()->now().empty());
   REQUIRE(source.gets + source.scans == 0);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("plan_state: the places of unplaced blobs are known in pages of their 
     PlanState state(w.context, w.source);
     ObjectContent& content = *state.object("c", "a").value()->current;
     if (all) REQUIRE(state.load_pages(content).ok());
-    REQUIRE(state.page(content, 1).value()->now.at(0).blob.where == place.where);
+    REQUIRE(state.page(content, 1).value()->now().at(0).blob.where == place.where);
     REQUIRE(state.page(content, 1).value()->before().at(0).blob.where == place.where);
   }
 }

@@ -40,8 +40,11 @@ class MapSource : public PlanSource {
     }
     return {};
   }
-  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
-    return fails ? nullptr : pages.find(body, page);
+  std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page) override {
+    return fails ? nullptr : pages.take(body, page);
+  }
+  void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known) override {
+    pages.put(body, page, std::move(known));
   }
 
   std::map<std::string, std::string> map;
@@ -141,7 +144,7 @@ struct PlannerWorld {
       if (owner.has_value()) REQUIRE(source.map.count(owner->key) == 1);
     }
     for (const DecodedPage& page : plan.pages) {
-      source.pages.put(page.body, page.page, page.known);
+      source.pages.put(page.body, page.page, std::make_unique<KnownPage>(*page.known));
     }
     check_pages();
     for (const PostImage& image : plan.totals) {
@@ -179,7 +182,7 @@ struct PlannerWorld {
     for (const auto& [key, value] : source.map) {
       const Result<PageKey> page = parse_page_key(key);
       if (!page.ok()) continue;
-      const auto known = source.pages.find(page->body, page->page);
+      const KnownPage* const known = source.pages.find(page->body, page->page);
       if (known != nullptr) {
         REQUIRE(known->extents == decode_page(value, page->page, shape.record).value());
         REQUIRE(known->code.value == value);

@@ -36,6 +36,22 @@ TEST_CASE("image_patch: one piece in the place of another, wherever it is") {
   REQUIRE(patched > 2000);
 }
 
+TEST_CASE("image_patch: a change that is known is a patch as long as it is short") {
+  const std::string base(1000, 'a');
+  const auto value_of = [&](std::size_t come) {
+    return base.substr(0, 100) + std::string(come, 'b') + base.substr(150);
+  };
+  for (const std::size_t come : {0, 1, 300, 450, 930, 938, 939, 940, 945, 960}) {
+    CAPTURE(come);
+    const std::string value = value_of(come);
+    const ImageChange change{base, {{100, 50, std::string(come, 'b')}}};
+    const auto patch = make_patch(ImageChange(change), value.size());
+    REQUIRE(patch.has_value() == (come + 6 <= value.size() / 2));
+    if (patch.has_value()) REQUIRE(apply_patch(base, *patch).value() == value);
+  }
+  REQUIRE_FALSE(make_patch(ImageChange{base, {{0, 800, ""}}}, 200).has_value());
+}
+
 TEST_CASE("image_patch: pieces far from each other cost what they are, not what lies between") {
   io::Rng rng(5);
   for (int i = 0; i < 300; ++i) {
