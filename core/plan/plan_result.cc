@@ -303,6 +303,8 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   }
 
   HEXAD_TRY(release_omaps(state, source, plan));
+  plan.record.images.reserve(plan.record.images.size() + state.objects().size() + 2);
+  plan.owners.reserve(prepared.size());
   std::vector<const ObjectContent*> contents;
   contents.reserve(state.objects().size());
   for (const auto& [key, slot] : state.objects()) {

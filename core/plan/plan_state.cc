@@ -26,7 +26,7 @@ Result<CollectionSlot*> PlanState::collection(std::string_view name) {
     HEXAD_TRY_ASSIGN(slot.original, decode_collection(*value));
     slot.current = slot.original;
   }
-  return &collections_.emplace(name, slot).first->second;
+  return &collections_.emplace(name, std::move(slot)).first->second;
 }
 
 Result<CollectionSlot*> PlanState::existing_collection(std::string_view name) {
@@ -71,26 +71,24 @@ Status PlanState::load(Slot& slot, std::string_view key, std::string_view value)
 
 Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionSlot* collection, existing_collection(collection_name));
-  const std::string key = collection->current->key_of(name);
-  const auto [it, fresh] = objects_.try_emplace(key);
+  const auto [it, fresh] = objects_.try_emplace(collection->current->key_of(name));
   Slot& slot = it->second;
   if (fresh) {
     slot.collection = collection->current->id;
     slot.name = name;
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(key));
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(it->first));
     if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;
 }
 
 Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
-  const std::string full = omap_key(omap, key);
-  const auto [it, fresh] = objects_.try_emplace(full);
+  const auto [it, fresh] = objects_.try_emplace(omap_key(omap, key));
   Slot& slot = it->second;
   if (fresh) {
     slot.omap = omap;
     slot.name = key;
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(full));
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(it->first));
     if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;

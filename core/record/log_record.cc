@@ -281,6 +281,8 @@ bool sort_and_differ(std::vector<T>& list, Key key) {
 // stripe that the part allocates, beside the others; no stripe is without, and the live bytes of a
 // pack stripe are those of the blobs in it.
 bool is_consistent(const GroupPart& group) {
+  // As for a lone small write: one payload stands beside nothing else.
+  if (group.payloads.size() < 2 && group.placed.empty() && group.allocated.empty()) return true;
   std::vector<LogPlace> blobs;
   blobs.reserve(group.payloads.size() + group.placed.size());
   std::vector<const UnplacedPlace*> places;
@@ -322,6 +324,23 @@ bool is_consistent(const GroupPart& group) {
   return at == places.end();
 }
 
+// Bytes to have ready for what is encoded: mostly enough, and no promise.
+constexpr std::size_t kNumbersOfOne = 32;
+std::size_t own_part_guess(const LogRecord& record) {
+  std::size_t bytes = kNumbersOfOne;
+  for (const PostImage& image : record.images) {
+    bytes += 8 + image.key.size();
+    if (image.patch.has_value()) {
+      bytes += kNumbersOfOne;
+      for (const PatchPiece& piece : image.patch->pieces) bytes += 8 + piece.insert.size();
+    } else if (image.value.has_value()) {
+      bytes += image.value->size();
+    }
+  }
+  return bytes + 2 * kNumbersOfOne * record.allocated.size() + 16 * record.freed.size() +
+         12 * (record.packed_releases.size() + record.unplaced_releases.size());
+}
+
 }  // namespace
 
 void add_release(LogRecord& record, const Blob& blob) {
@@ -340,6 +359,7 @@ void add_release(LogRecord& record, const Blob& blob) {
 
 std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
   std::string bytes;
+  bytes.reserve(own_part_guess(record));
   Encoder out(bytes);
   const bool with_patches = std::any_of(record.images.begin(), record.images.end(), has_patch);
   out.u8(with_patches ? kWithPatchesKind : kLogRecordKind);
@@ -367,6 +387,11 @@ std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
 std::string encode_group_part(const GroupPart& group, const RecordShape& shape) {
   HEXAD_ASSERT(is_consistent(group));
   std::string bytes;
+  std::size_t payloads = 0;
+  for (const UnplacedPayload& payload : group.payloads) {
+    payloads += kNumbersOfOne + payload.owner.size() + payload.bytes.size();
+  }
+  bytes.reserve(kNumbersOfOne * (1 + group.allocated.size() + group.placed.size()) + payloads);
   Encoder out(bytes);
   out.varint(group.allocated.size());
   for (const StripeProof& proof : group.allocated) encode_proof(out, proof, shape);
