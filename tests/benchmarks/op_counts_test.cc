@@ -13,17 +13,17 @@ namespace {
 double most_calls(Operation operation) {
   switch (operation) {
     case Operation::kPutAlone:
-      return 76;
+      return 66;
     case Operation::kPutIn64:
-      return 31;
+      return 22;
     case Operation::kOverwriteAlone:
-      return 231;
+      return 86;
     case Operation::kOverwriteIn16:
-      return 134;
+      return 43;
     case Operation::kGet:
       return 4.4;
     case Operation::kRemoveIn64:
-      return 20;
+      return 11;
   }
   return 0;
 }
