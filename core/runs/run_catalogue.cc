@@ -230,10 +230,13 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
   const auto inherit = [&](kv::RunPieceKind kind, std::uint64_t offset, ByteView stored) {
     cache_.inherit_stored({kind, serial, offset}, stored);
   };
-  Result<ManifestRun> run = write(writing, [&](kv::RunWriter& into) {
+  std::uint64_t moved = 0;
+  Result<ManifestRun> run = write(writing, [&](kv::RunWriter& into) -> Status {
     // Tombstones are for older runs.
     const auto tombstones = plan.oldest ? kv::Tombstones::kDropped : kv::Tombstones::kKept;
-    return kv::merge_runs(plan.readers, tombstones, into, between, inherit);
+    HEXAD_TRY(kv::merge_runs(plan.readers, tombstones, into, between, inherit));
+    moved = into.taken_over();
+    return Status();
   });
   if (!run.ok()) {
     cache_.end_run(serial);
@@ -247,6 +250,8 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
     return reader.error();
   }
   merged.reader = *std::move(reader);
+  counters_.add(CounterId::kMergeBytesMoved, moved);
+  counters_.add(CounterId::kMergeBytesMade, merged.run.file.bytes - moved);
   return merged;
 }
 

@@ -29,6 +29,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "device_zeroed_bytes",
     "device_run_bytes",
     "device_merge_bytes",
+    "merge_moved_bytes",
+    "merge_made_bytes",
     "device_clean_bytes",
     "index_bytes",
     "device_read_bytes",

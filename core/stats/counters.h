@@ -34,6 +34,8 @@ enum class CounterId : std::uint16_t {
   kDeviceBytesZeroed,  // zeros over slabs of files, ahead of their first use
   kDeviceBytesRun,     // data cells of runs that checkpoints wrote
   kDeviceBytesMerge,   // ... and of runs that others were merged into
+  kMergeBytesMoved,    // of those runs, blocks that were taken over as they are
+  kMergeBytesMade,     // ... and all the rest
   kDeviceBytesClean,   // blobs that were moved by the cleaner
   kIndexBytes,         // handed to the index by checkpoints
   kDeviceBytesRead,

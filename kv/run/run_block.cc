@@ -85,6 +85,7 @@ Result<RunBlock> RunBlock::parse(std::string bytes) {
     if (!in.ok() || entry.rest_size == 0) return corrupt("an entry that cannot be");
     rests += entry.rest_size;
     values += entry.value_size;
+    if (entry.tombstone) ++block.tombstones_;
     // The sums stay far below 64 bits: each is at most `count` times a bound.
     block.entries_.push_back(entry);
   }

@@ -51,6 +51,7 @@ class RunBlock {
   static Result<RunBlock> parse(std::string bytes);
 
   std::size_t count() const { return entries_.size(); }
+  std::size_t tombstones() const { return tombstones_; }  // of these
   // Of the first entry whose key is >= `key`; count() when there is none. Cost: one pass over the
   // heads.
   std::size_t lower_bound(std::string_view key) const;
@@ -77,6 +78,7 @@ class RunBlock {
 
   std::string bytes_;
   std::vector<Entry> entries_;
+  std::size_t tombstones_ = 0;
 };
 
 }  // namespace hexad::kv

@@ -44,6 +44,9 @@ Status RunCursor::seek_to_first() {
   if (levels() == 0) return {};
   HEXAD_TRY(descend(Edge::kFirst));
   HEXAD_TRY(open_data(RunAdmit::kAll));
+  opened_ = {};
+  skipped_ = false;
+  count_block();
   stand(0);
   return {};
 }
@@ -162,29 +165,93 @@ Status RunCursor::open_data_ahead() {
   return {};
 }
 
-// To the first entry of the next block or the last one of the block before; not valid when there is
-// none.
-Status RunCursor::step_block(Direction direction) {
-  valid_ = false;
+// To the edge of the next leaf or block of it; false: there is none.
+Result<bool> RunCursor::step_path(Direction direction) {
   while (!path_.empty()) {
     const Level& level = path_.back();
     if (direction == Direction::kForward ? level.at + 1 < level.block->count() : level.at > 0)
       break;
     path_.pop_back();
   }
-  if (path_.empty()) return {};
+  if (path_.empty()) return false;
   if (direction == Direction::kForward) {
     ++path_.back().at;
     HEXAD_TRY(descend(Edge::kFirst));
-    HEXAD_TRY(open_data_ahead());
-    stand(0);
   } else {
     --path_.back().at;
     HEXAD_TRY(descend(Edge::kLast));
+  }
+  return true;
+}
+
+// To the first entry of the next block or the last one of the block before; not valid when there is
+// none.
+Status RunCursor::step_block(Direction direction) {
+  valid_ = false;
+  HEXAD_TRY_ASSIGN(const bool there, step_path(direction));
+  if (!there) return {};
+  if (direction == Direction::kForward) {
+    HEXAD_TRY(open_data_ahead());
+    count_block();
+    stand(0);
+  } else {
     HEXAD_TRY(open_data(RunAdmit::kReadBefore));
     stand(block_->count() - 1);
   }
   return {};
+}
+
+void RunCursor::count_block() {
+  opened_.entries += block_->count();
+  opened_.tombstones += block_->tombstones();
+}
+
+void RunCursor::read_leaf_end(std::string& key) const {
+  const RunBlock& leaf = *path_.back().block;
+  leaf.read_key(leaf.count() - 1, key);
+}
+
+Result<RunLeafAddress> RunCursor::leaf() const {
+  RunLeafAddress leaf{path_.back().block, path_.back().address, {}};
+  if (path_.size() == 1) {
+    leaf.filter = *source_->footer().root.filter;
+    return leaf;
+  }
+  const Level& above = path_[path_.size() - 2];
+  HEXAD_TRY_ASSIGN(const RunChild child,
+                   source_->child(above.address, *above.block, above.at, RunBlockKind::kLeaf));
+  leaf.filter = *child.filter;
+  return leaf;
+}
+
+// Of the next leaf only its first block is read: it may be skipped, too.
+Status RunCursor::skip_leaf() {
+  HEXAD_ASSERT(valid_ && at_leaf());
+  valid_ = false;
+  skipped_ = true;
+  opened_.entries -= block_->count();
+  opened_.tombstones -= block_->tombstones();
+  path_.back().at = path_.back().block->count() - 1;
+  HEXAD_TRY_ASSIGN(const bool there, step_path(Direction::kForward));
+  if (!there) return {};
+  HEXAD_TRY(open_data(RunAdmit::kReadBefore));
+  count_block();
+  stand(0);
+  return {};
+}
+
+Result<RunCursor::Counts> RunCursor::skipped() const {
+  if (!skipped_) return Counts{};
+  const RunInfo& info = source_->info();
+  if (opened_.entries > info.entries || opened_.tombstones > info.tombstones) {
+    return source_->corrupt(info.bytes,
+                            "fewer entries or tombstones than it has are in its footer");
+  }
+  return Counts{info.entries - opened_.entries, info.tombstones - opened_.tombstones};
+}
+
+bool RunCursor::tombstones_ahead() const {
+  return source_->info().tombstones + block_->tombstones() != opened_.tombstones;
 }
 
 void RunCursor::stand(std::size_t at) {

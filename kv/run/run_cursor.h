@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "kv/run/run_block.h"
 #include "kv/run/run_format.h"
+#include "kv/run/run_leaf.h"
 #include "kv/run/run_source.h"
 
 namespace hexad::kv {
@@ -46,6 +47,26 @@ class RunCursor {
   // valid().
   bool has_copy() const;
 
+  // --- leaves as a whole, going forward from the first entry on ---
+  // Whether it stands on the first entry of a leaf. Precondition of this and of those below that
+  // say nothing else: valid().
+  bool at_leaf() const { return at_ == 0 && path_.back().at == 0; }
+  // A key that is at least the last one of the leaf, and below all behind that.
+  void read_leaf_end(std::string& key) const;
+  Result<RunLeafAddress> leaf() const;
+  const RunSource& source() const { return *source_; }
+  // Behind it, to the first entry of the next one. Precondition: at_leaf().
+  Status skip_leaf();
+  // Entries of the run that were skipped, when it has come to the end, and of these tombstones.
+  // Errors: kCorruption (the run has not what it says that it has). Any time.
+  struct Counts {
+    std::uint64_t entries = 0;
+    std::uint64_t tombstones = 0;
+  };
+  Result<Counts> skipped() const;
+  // Whether there may be any from the leaf on that it stands at. Precondition: at_leaf().
+  bool tombstones_ahead() const;
+
  private:
   struct Level {
     RunBlockAddress address;
@@ -63,6 +84,8 @@ class RunCursor {
   Status open_data(RunAdmit admit);
   Status open_data_ahead();
   Status step_block(Direction direction);
+  Result<bool> step_path(Direction direction);
+  void count_block();
   void stand(std::size_t at);
   unsigned levels() const { return source_->footer().levels; }
 
@@ -74,6 +97,8 @@ class RunCursor {
   std::string key_;                        // of at_
   bool valid_ = false;
   RunWindow ahead_;
+  Counts opened_;         // of blocks of data since seek_to_first() that were not skipped
+  bool skipped_ = false;  // any leaf
 };
 
 }  // namespace hexad::kv

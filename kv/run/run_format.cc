@@ -119,9 +119,19 @@ Result<StoredRunBlock> store_run_block(std::string raw, std::uint64_t offset, Ru
   return block;
 }
 
-Result<std::string> load_run_block(const RunBlockAddress& address, ByteView stored) {
+RunBlockAddress move_run_block(const RunBlockAddress& from, ByteView stored, std::uint64_t offset) {
+  HEXAD_ASSERT(stored.size() == from.stored);
+  return {offset, from.stored, from.raw, crc_of(offset, stored)};
+}
+
+Status check_run_block(const RunBlockAddress& address, ByteView stored) {
   HEXAD_ASSERT(stored.size() == address.stored && address.stored <= address.raw);
   if (crc_of(address.offset, stored) != address.crc) return corrupt("checksum mismatch");
+  return {};
+}
+
+Result<std::string> load_run_block(const RunBlockAddress& address, ByteView stored) {
+  HEXAD_TRY(check_run_block(address, stored));
   if (address.stored == address.raw) return std::string(as_text(stored));
   ZSTD_DCtx*& context = contexts().decompressor;
   if (context == nullptr) context = ZSTD_createDCtx();

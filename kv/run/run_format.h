@@ -87,6 +87,11 @@ struct StoredRunBlock {
 
 // `raw` as it is stored at `offset`: compressed when that is shorter. Cost: one compression.
 Result<StoredRunBlock> store_run_block(std::string raw, std::uint64_t offset, RunPacking packing);
+// Where the stored block is when it is put at `offset` of another file as it is. Cost: its
+// checksum.
+RunBlockAddress move_run_block(const RunBlockAddress& from, ByteView stored, std::uint64_t offset);
+// Whether `stored` is what the address is of, compressed as it is. Errors: kCorruption.
+Status check_run_block(const RunBlockAddress& address, ByteView stored);
 // The block's bytes again. `stored`: address.stored bytes. Errors: kCorruption (the checksum, or
 // not the compressed form of address.raw bytes), kUnavailable (no memory).
 Result<std::string> load_run_block(const RunBlockAddress& address, ByteView stored);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "kv/run/run_leaf.h"
 #include "kv/run/run_merge_cursor.h"
 
 namespace hexad::kv {
@@ -34,18 +35,44 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
 
 namespace {
 
+// Of the run that a leaf is taken over from; null in between.
+using TakingFrom = const RunSource*;
+
+// Whether it was, and the cursor stands behind it.
+Result<bool> take_over_leaf(RunMergeCursor& cursor, Tombstones tombstones, RunWriter& into,
+                            TakingFrom& from) {
+  const RunCursor* const at = cursor.lone_leaf();
+  if (at == nullptr) return false;
+  const bool none = tombstones == Tombstones::kDropped && at->tombstones_ahead();
+  HEXAD_TRY_ASSIGN(const RunLeafAddress address, at->leaf());
+  HEXAD_TRY_ASSIGN(const std::optional<RunLeaf> leaf,
+                   read_run_leaf(at->source(), address, at->key(),
+                                 none ? LeafTombstones::kNone : LeafTombstones::kAny));
+  if (!leaf.has_value()) return false;
+  from = &at->source();
+  const Status taken = into.take_over(*leaf);
+  from = nullptr;
+  HEXAD_TRY(taken);
+  HEXAD_TRY(cursor.skip_leaf());
+  return true;
+}
+
 Status merge_all(RunMergeCursor& cursor, Tombstones tombstones, RunWriter& into,
-                 const std::function<Status()>& between) {
+                 const std::function<Status()>& between, TakingFrom& taking) {
   constexpr std::uint64_t kBetween = 256;  // entries
   HEXAD_TRY(cursor.seek_to_first());
   for (std::uint64_t entry = 0; cursor.valid(); ++entry) {
-    if (between && entry % kBetween == 0) HEXAD_TRY(between());
+    HEXAD_TRY_ASSIGN(const bool taken_over, take_over_leaf(cursor, tombstones, into, taking));
+    if (between && (taken_over || entry % kBetween == 0)) HEXAD_TRY(between());
+    if (taken_over) continue;
     const std::optional<std::string_view> value = cursor.value();
     if (value.has_value() || tombstones == Tombstones::kKept) {
       HEXAD_TRY(into.add(cursor.key(), value));
     }
     HEXAD_TRY(cursor.next());
   }
+  HEXAD_TRY_ASSIGN(const RunCursor::Counts skipped, cursor.skipped());
+  into.count_taken_over(skipped.entries, tombstones == Tombstones::kKept ? skipped.tombstones : 0);
   return {};
 }
 
@@ -55,6 +82,7 @@ struct Heritage {
   const RunMergeCursor* from = nullptr;  // null: it has ended
   bool last = false;                     // of blocks of data
   bool any = false;
+  TakingFrom taking = nullptr;
 };
 
 }  // namespace
@@ -63,17 +91,25 @@ Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, Tomb
                   RunWriter& into, const std::function<Status()>& between,
                   const InheritPiece& inherit) {
   RunMergeCursor cursor(newest_first, RunCaching::kPast);
-  if (!inherit) return merge_all(cursor, tombstones, into, between);
+  if (!inherit) {
+    TakingFrom taking = nullptr;
+    return merge_all(cursor, tombstones, into, between, taking);
+  }
   const auto heritage = std::make_shared<Heritage>(Heritage{inherit, &cursor});
-  into.set_watcher([heritage](RunPieceKind kind, const RunBlockAddress& address, ByteView stored) {
+  into.set_watcher([heritage](RunPieceKind kind, const RunBlockAddress& address, ByteView stored,
+                              const RunBlockAddress* from) {
     Heritage& of = *heritage;
     if (kind == RunPieceKind::kData) {
-      if (of.from != nullptr && of.from->valid()) of.last = of.from->has_copy();
+      if (from != nullptr) {
+        of.last = of.taking->has_copy(kind, *from);
+      } else if (of.from != nullptr && of.from->valid()) {
+        of.last = of.from->has_copy();
+      }
       of.any = of.any || of.last;
     }
     if (kind == RunPieceKind::kData ? of.last : of.any) of.inherit(kind, address.offset, stored);
   });
-  Status merged = merge_all(cursor, tombstones, into, between);
+  Status merged = merge_all(cursor, tombstones, into, between, heritage->taking);
   heritage->from = nullptr;
   return merged;
 }

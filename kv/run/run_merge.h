@@ -54,11 +54,15 @@ using InheritPiece = std::function<void(RunPieceKind, std::uint64_t offset, Byte
 
 enum class Tombstones : std::uint8_t { kKept, kDropped };
 
+// Leaves of a run that no other run has anything between are taken over as they are, without being
+// unpacked (kv/run/run_leaf.h): names that ascend, the runs of many collections, what nobody
+// changed.
+//
 // Adds to `into` what the runs together say; finish() is the caller's. Tombstones are dropped
 // only when there is no older run that they hide something of. `between` is called every some
-// hundred entries, and may take its time; its error ends the merge. Memory: that of a cursor for
-// each run and of the writer. Errors: that, and those of reading and writing; `into` is of no use
-// then.
+// hundred entries and after each leaf, and may take its time; its error ends the merge. Memory:
+// that of a cursor for each run and of the writer. Errors: that, and those of reading and writing;
+// `into` is of no use then.
 //
 // `inherit`: is told of each block of data that is complete while the merge stands on an entry from
 // a block of which there is a copy, and from the first of these on of filters and the index. So

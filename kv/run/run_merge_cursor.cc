@@ -1,7 +1,5 @@
 #include "kv/run/run_merge_cursor.h"
 
-#include <string>
-
 #include "kv/run/run_ahead.h"
 
 namespace hexad::kv {
@@ -74,6 +72,36 @@ Status RunMergeCursor::step(Direction direction) {
   direction_ = direction;
   choose();
   return {};
+}
+
+RunReader::Cursor* RunMergeCursor::lone_leaf() {
+  HEXAD_ASSERT(valid() && direction_ == Direction::kForward);
+  if (!current_->at_leaf()) return nullptr;
+  current_->read_leaf_end(leaf_end_);
+  for (const auto& cursor : cursors_) {
+    if (cursor.get() == current_ || !cursor->valid()) continue;
+    if (cursor->key() <= leaf_end_) return nullptr;  // RB5
+  }
+  return current_;
+}
+
+Status RunMergeCursor::skip_leaf() {
+  RunReader::Cursor* const from = current_;
+  HEXAD_ASSERT(valid());
+  current_ = nullptr;  // unless all goes well
+  HEXAD_TRY(from->skip_leaf());
+  choose();
+  return {};
+}
+
+Result<RunReader::Cursor::Counts> RunMergeCursor::skipped() const {
+  RunReader::Cursor::Counts all;
+  for (const auto& cursor : cursors_) {
+    HEXAD_TRY_ASSIGN(const RunReader::Cursor::Counts counts, cursor->skipped());
+    all.entries += counts.entries;
+    all.tombstones += counts.tombstones;
+  }
+  return all;
 }
 
 void RunMergeCursor::choose() {

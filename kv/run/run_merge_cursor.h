@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,15 @@ class RunMergeCursor {
   bool valid() const { return current_ != nullptr; }
   bool has_copy() const { return current_->has_copy(); }  // RunCursor::has_copy()
 
+  // Going forward from the first entry on: the cursor of the run that has all that comes next up to
+  // the end of a leaf, which it stands at the beginning of; no other run has anything there, so
+  // that none of it is hidden and it hides nothing (RB5). Null: there is none.
+  RunReader::Cursor* lone_leaf();
+  // Behind that leaf. Precondition: lone_leaf() is not null.
+  Status skip_leaf();
+  // What was skipped of all runs, at the end. Errors: RunCursor::skipped().
+  Result<RunReader::Cursor::Counts> skipped() const;
+
  private:
   enum class Direction : std::uint8_t { kForward, kBackward };
 
@@ -50,6 +60,7 @@ class RunMergeCursor {
   // that; one that is not valid has none.
   Direction direction_ = Direction::kForward;
   RunReader::Cursor* current_ = nullptr;  // the newest of those at the current key
+  std::string leaf_end_;
 };
 
 }  // namespace hexad::kv

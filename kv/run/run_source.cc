@@ -32,6 +32,11 @@ Result<RunBlock> RunSource::parse_block(const RunBlockAddress& address, ByteView
   return block;
 }
 
+Status RunSource::check_stored(const RunBlockAddress& address, ByteView stored) const {
+  const Status good = check_run_block(address, stored);
+  return good.ok() ? good : corrupt(address.offset, good.error().message);
+}
+
 Result<RunFilter> RunSource::read_filter(const RunBlockAddress& address) const {
   Bytes stored(address.stored);  // RB3
   HEXAD_TRY(file_->read(address.offset, stored));

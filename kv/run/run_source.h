@@ -41,6 +41,8 @@ class RunSource {
   Result<RunBlock> read_block(const RunBlockAddress& address) const;
   // `stored`: the block's bytes in the file.
   Result<RunBlock> parse_block(const RunBlockAddress& address, ByteView stored) const;
+  // Whether `stored` is what the address is of; it is not unpacked.
+  Status check_stored(const RunBlockAddress& address, ByteView stored) const;
   Result<RunFilter> read_filter(const RunBlockAddress& address) const;
   Status read_bytes(std::uint64_t offset, MutByteView out) const;
 

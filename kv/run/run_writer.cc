@@ -84,10 +84,63 @@ Result<RunBlockAddress> RunWriter::write(RunPieceKind kind, std::string raw, Run
 }
 
 Result<RunBlockAddress> RunWriter::append(RunPieceKind kind, const StoredRunBlock& block) {
-  HEXAD_TRY(sink_.append(as_bytes(block.bytes)));
-  footer_.info.bytes += block.bytes.size();
-  if (watcher_) watcher_(kind, block.address, as_bytes(block.bytes));
+  HEXAD_TRY(sink(kind, block.address, as_bytes(block.bytes), nullptr));
   return block.address;
+}
+
+Result<RunBlockAddress> RunWriter::append_as_is(RunPieceKind kind, const RunBlockAddress& from,
+                                                ByteView stored) {
+  const RunBlockAddress address = move_run_block(from, stored, footer_.info.bytes);
+  HEXAD_TRY(sink(kind, address, stored, &from));
+  taken_over_ += stored.size();
+  return address;
+}
+
+Status RunWriter::sink(RunPieceKind kind, const RunBlockAddress& address, ByteView stored,
+                       const RunBlockAddress* from) {
+  HEXAD_TRY(sink_.append(stored));
+  footer_.info.bytes += stored.size();
+  if (watcher_) watcher_(kind, address, stored, from);
+  return {};
+}
+
+Status RunWriter::take_over(const RunLeaf& leaf) {
+  if (failed_.has_value()) return *failed_;
+  Status status = take_over_checked(leaf);
+  if (!status.ok()) failed_ = status.error();
+  return status;
+}
+
+Status RunWriter::take_over_checked(const RunLeaf& leaf) {
+  HEXAD_ASSERT(!leaf.data.empty());
+  const std::string& last = leaf.data.back().separator;
+  if (leaf.first_key <= last_key_ || last < leaf.first_key) {
+    return refuse("a leaf from " + printable(leaf.first_key, 64) + " to " + printable(last, 64) +
+                  " after " + printable(last_key_, 64));
+  }
+  if (!data_.empty()) HEXAD_TRY(end_data_block(separator_of(last_key_, leaf.first_key)));
+  if (!index_.empty() && !index_[0].empty()) {
+    const std::string before = index_[0].last_key();
+    HEXAD_TRY_ASSIGN(const RunChild ended, end_index_block(0));
+    HEXAD_TRY(add_child(1, before, ended));
+  }
+  if (index_.empty()) index_.emplace_back();
+  RunChild child;
+  for (const RunLeaf::Data& data : leaf.data) {
+    HEXAD_TRY_ASSIGN(child.block,
+                     append_as_is(RunPieceKind::kData, data.address, leaf.stored_at(data.address)));
+    index_[0].add(data.separator, encode_run_child(child));
+  }
+  HEXAD_TRY_ASSIGN(child.filter,
+                   append_as_is(RunPieceKind::kFilter, leaf.filter, leaf.stored_at(leaf.filter)));
+  HEXAD_TRY_ASSIGN(child.block, write_index_block(0));
+  last_key_ = last;
+  return add_child(1, last, child);
+}
+
+void RunWriter::count_taken_over(std::uint64_t entries, std::uint64_t tombstones) {
+  footer_.info.entries += entries;
+  footer_.info.tombstones += tombstones;
 }
 
 // Neighbours are alike, so what form is shorter is tried now and then only.
@@ -136,11 +189,16 @@ Result<RunChild> RunWriter::end_index_block(std::size_t level) {
     HEXAD_TRY_ASSIGN(child.filter,
                      write(RunPieceKind::kFilter, filter_.finish(), RunPacking::kPlain));
   }
-  HEXAD_TRY_ASSIGN(child.block,
+  HEXAD_TRY_ASSIGN(child.block, write_index_block(level));
+  return child;
+}
+
+Result<RunBlockAddress> RunWriter::write_index_block(std::size_t level) {
+  HEXAD_TRY_ASSIGN(const RunBlockAddress address,
                    write(RunPieceKind::kIndex, index_[level].encode(RunBlockForm::kRows),
                          RunPacking::kCompress));
   index_[level].clear();
-  return child;
+  return address;
 }
 
 Result<RunInfo> RunWriter::finish_all() {

@@ -198,6 +198,17 @@ inline RunModel deep_run() {
   return model;
 }
 
+// Keys of deep_run(), in order: with such, a leaf is full with about eight entries.
+inline std::string deep_key(std::uint64_t number) {
+  io::Rng rng(number / 2 + 1);
+  std::string key(8, '\0');
+  for (int i = 0; i < 8; ++i) key[i] = static_cast<char>(number / 2 >> 8 * (7 - i));
+  return 'k' + key + random_bytes(rng, 3900) + (number % 2 == 0 ? 'a' : 'b');
+}
+inline std::string deep_value(std::uint64_t what) {
+  return std::string(9000, static_cast<char>('a' + what % 23));
+}
+
 inline std::string random_probe(io::Rng& rng, const RunModel& model) {
   if (model.empty() || rng.chance(1, 3)) return adversarial_key(rng);
   std::string key = std::next(model.begin(), rng.below(model.size()))->first;
