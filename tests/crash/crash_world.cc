@@ -314,6 +314,7 @@ void CrashWorld::run() {
     for (const Counter& counter : store.counters()) {
       if (counter.name == "checkpoints") checkpoints_ = counter.since_open;
       if (counter.name == "runs_merged") runs_merged_ = counter.since_open;
+      if (counter.name == "merge_moved_bytes") merge_moved_ = counter.since_open;
       if (counter.name == "cleaned_blobs") blobs_moved_ = counter.since_open;
       if (counter.name == "compacted_lists") lists_compacted_ = counter.since_open;
       if (counter.name == "device_log_bytes")

@@ -74,6 +74,7 @@ class CrashWorld {
   std::uint64_t log_laps() const { return log_laps_; }
   std::uint64_t checkpoints() const { return checkpoints_; }
   std::uint64_t runs_merged() const { return runs_merged_; }
+  std::uint64_t merge_moved() const { return merge_moved_; }  // bytes: merge_moved_bytes
   std::uint64_t blobs_moved() const { return blobs_moved_; }  // by the cleaner
   std::uint64_t lists_compacted() const { return lists_compacted_; }
   std::size_t transactions() const { return done_.size(); }
@@ -134,6 +135,7 @@ class CrashWorld {
   std::uint64_t log_laps_ = 0;
   std::uint64_t checkpoints_ = 0;
   std::uint64_t runs_merged_ = 0;
+  std::uint64_t merge_moved_ = 0;
   std::uint64_t blobs_moved_ = 0;
   std::uint64_t lists_compacted_ = 0;
   std::shared_ptr<io::FiberStacks> stacks_;
