@@ -175,8 +175,9 @@ void IoQueue::run(IoBatch& batch) noexcept {
     settle(request);
     return;
   }
-  submit(batch);
-  wait(batch);
+  if (batch.requests.empty()) return submit(batch);
+  announce(batch);
+  run_requests_for(batch, kNoLimit);
 }
 
 bool IoQueue::run_briefly(IoBatch& batch, Nanos limit) noexcept {
@@ -226,7 +227,9 @@ void IoQueue::count_timeouts(const IoBatch& batch) {
 
 bool IoQueue::run_requests_for(IoBatch& batch, Nanos limit) {
   submit_requests(batch);
-  return wait_for(batch, limit);
+  if (limit != kNoLimit) return wait_for(batch, limit);
+  wait(batch);
+  return true;
 }
 
 bool IoQueue::wait_for(IoBatch& batch, Nanos) {

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -228,7 +229,9 @@ class IoQueue {
   // wait() for `limit` at most; true when the batch is complete. What is not is completed by
   // somebody when it is answered, whether or not anybody waits.
   virtual bool wait_for(IoBatch& batch, Nanos limit);
-  // submit_requests() and wait_for() in one, of a batch that is not empty.
+  // submit_requests() and wait_for() in one, of a batch that is not empty; without a limit, which
+  // kNoLimit says, submit_requests() and wait().
+  static constexpr Nanos kNoLimit = std::numeric_limits<Nanos>::max();
   virtual bool run_requests_for(IoBatch& batch, Nanos limit);
   // What executes a valid request on the thread that waits for it alone, where that costs less than
   // handing it on; null: nothing does. Takes the request whole, and returns its status.

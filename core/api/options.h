@@ -210,10 +210,11 @@ enum class LogDurability : std::uint8_t {
   // When its log block is durable on m+1 data devices, and on the fast devices that hold the log:
   // losing up to m data devices does not lose it.
   kFull,
-  // When its log block is durable on the fast devices that hold the log. The other copies are being
-  // written; they are durable within 50 ms, or later commits wait for them. In that time the loss
-  // of
-  // the fast devices together with a crash loses the commit. Without a fast device: as kFull.
+  // When its log block is durable on the fast devices that hold the log, and wherever else that
+  // takes no longer: in memory, or in one cache with those or with its cells. The other copies are
+  // being written; they are durable within 50 ms, or later commits wait for them. In that time the
+  // loss of the fast devices together with a crash loses the commit. Without a fast device: as
+  // kFull.
   kFast,
   // As kFull, and the log is written only when the cells are durable: two rounds of I/O instead of
   // one. Recovery then never has to verify cells; for comparison, and for devices that lie.

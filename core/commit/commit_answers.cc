@@ -40,8 +40,8 @@ void CommitAnswers::note_times(const CommitGroup& group) {
   counters_.add_latency(CounterId::kCommitLatCount, count, all);
 }
 
-void CommitAnswers::take_reached(Lsn answered, Lsn durable, Due& due) {
-  sleepers_.wake_reached(answered, durable);
+void CommitAnswers::take_reached(Lsn answered, Lsn durable, Due& due, LsnWaiters::WakeUp& wake_up) {
+  sleepers_.wake_reached(answered, durable, wake_up);
   while (!waiters_.empty() && waiters_.begin()->first <= answered) {
     due.waiters.push_back(std::move(waiters_.begin()->second));
     waiters_.erase(waiters_.begin());
@@ -65,12 +65,12 @@ void CommitAnswers::fail_members(std::vector<Submission>& members, const Error& 
   }
 }
 
-void CommitAnswers::fail_all(const Error& why, Calls& calls) {
+void CommitAnswers::fail_all(const Error& why, Calls& calls, LsnWaiters::WakeUp& wake_up) {
   for (auto& [lsn, waiter] : waiters_) {
     calls.emplace_back([waiter = std::move(waiter), why] { waiter(why); });
   }
   waiters_.clear();
-  sleepers_.wake_all();
+  sleepers_.wake_all(wake_up);
 }
 
 }  // namespace hexad::core

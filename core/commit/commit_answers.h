@@ -1,7 +1,7 @@
 // Who is told that commits are answered: callbacks of transactions, callbacks for an LSN, threads
 // that sleep until one.
 //
-// All under the pipeline's lock, but for Due::tell().
+// All under the pipeline's lock, but for Due::tell() and the end of a LsnWaiters::WakeUp.
 //
 // Invariants
 //   C2  a callback runs once, in LSN order per group; after publish() of its transaction, but for
@@ -47,13 +47,13 @@ class CommitAnswers {
   void take_members(CommitGroup& group, Due& due);
   void note_times(const CommitGroup& group);
   // Wakes the threads, too; durable <= answered.
-  void take_reached(Lsn answered, Lsn durable, Due& due);
+  void take_reached(Lsn answered, Lsn durable, Due& due, LsnWaiters::WakeUp& wake_up);
 
   // Everybody who is not answered is told `why`: nothing will be. Whoever owns the submissions
   // gives them to fail_members() as well.
   using Calls = std::vector<std::function<void()>>;
   static void fail_members(std::vector<Submission>& members, const Error& why, Calls& calls);
-  void fail_all(const Error& why, Calls& calls);
+  void fail_all(const Error& why, Calls& calls, LsnWaiters::WakeUp& wake_up);
 
  private:
   Counters& counters_;

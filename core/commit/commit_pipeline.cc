@@ -121,6 +121,7 @@ CommitGroup* CommitPipeline::seal() {
   }
   const std::vector<std::string_view> records = records_.encode(members);
 
+  LsnWaiters::WakeUp wake_up;
   const io::Lock lock(mutex_);
   open_.sealed();
   changed_.notify_all();
@@ -140,7 +141,7 @@ CommitGroup* CommitPipeline::seal() {
   positions_.set_in_log(members.back().lsn);
   CommitGroup* group = admit(std::move(block).value(), std::move(members), taken_at);
   // Those who came meanwhile saw that somebody was sealing, and sleep.
-  if (may_seal()) answers_.sleepers().wake_one(open_.first_lsn());
+  if (may_seal()) answers_.sleepers().wake_one(open_.first_lsn(), wake_up);
   return group;
 }
 
@@ -246,7 +247,7 @@ Status CommitPipeline::wait_in_log(Lsn lsn) {
 
 Status CommitPipeline::wait_durable(Lsn lsn, LsnWaiters::Until until) {
   for (;;) {
-    bool woken = true;
+    LsnWaiters::Woken woken = LsnWaiters::Woken::kLook;
     bool called_back = false;
     {
       io::Lock lock(mutex_);
@@ -261,14 +262,15 @@ Status CommitPipeline::wait_durable(Lsn lsn, LsnWaiters::Until until) {
       called_back = io::Recall::has_come();
       const bool waits = !called_back && !may_seal();
       if (waits && io::Recall::here() == nullptr) {
-        answers_.sleepers().sleep(lock, lsn, until);
+        if (answers_.sleepers().sleep(lock, lsn, until) == LsnWaiters::Woken::kReached) return {};
         continue;
       }
       if (waits) woken = answers_.sleepers().sleep_for(lock, lsn, until, io::Recall::kBetweenAsks);
     }
+    if (woken == LsnWaiters::Woken::kReached) return {};
     if (called_back) {
       return leave_commit(lsn);
-    } else if (!woken) {
+    } else if (woken == LsnWaiters::Woken::kTimeOver) {
       io::Recall::comes();  // under no lock of the pipeline's
     } else if (CommitGroup* group = seal()) {
       rounds_.run(group, Waiting::kBlocking);

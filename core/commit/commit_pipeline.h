@@ -11,9 +11,10 @@
 // A group is durable when all of its requests have succeeded, so have the flushes that began after
 // its plain writes had completed (core/commit/flush_gate.h), and all groups before it are durable
 // (R3). LogDurability::kFast answers a group when its cells and the copies of its log block on fast
-// devices are durable. The other copies go out at the same time; until they are durable, too, the
-// group is in flight: it is not durable, and the watermark and the space do not move. For readers
-// it is as if the commits were buffered. Without a fast device all copies count.
+// devices are durable, and those that are no later: in memory, or in one cache with what it waits
+// for anyway. The other copies go out at the same time; until they are durable, too, the group is
+// in flight: it is not durable, and the watermark and the space do not move. For readers it is as
+// if the commits were buffered. Without a fast device all copies count.
 //
 // What failed pauses the pipeline: nothing is sealed or acknowledged until the owner has changed
 // the membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its
@@ -222,7 +223,7 @@ class CommitPipeline {
       HEXAD_REQUIRES(mutex_);
   bool is_idle() const HEXAD_REQUIRES(mutex_);
   Result<CommitGroup*> admit_watermark() HEXAD_REQUIRES(mutex_);
-  void advance() HEXAD_REQUIRES(mutex_);
+  void advance(LsnWaiters::WakeUp& wake_up) HEXAD_REQUIRES(mutex_);
   void answer(CommitGroup& group, CommitAnswers::Due& due) HEXAD_REQUIRES(mutex_);
   void task_over();
   bool may_seal() const HEXAD_REQUIRES(mutex_);

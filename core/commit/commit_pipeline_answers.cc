@@ -13,6 +13,7 @@ void CommitPipeline::complete(Round& round, Waiting waiting) {
   const bool ahead = &round == &group.ahead;
   bool ask_repair = false;
   {
+    LsnWaiters::WakeUp wake_up;
     const io::Lock lock(mutex_);
     round.over = true;
     if (&round == &group.main) group.over_at = executor_.clock().now();
@@ -22,7 +23,7 @@ void CommitPipeline::complete(Round& round, Waiting waiting) {
     }
     ask_repair = failed && state_.pause_for_repair();
     tasks_.enter();
-    advance();
+    advance(wake_up);
     changed_.notify_all();
   }
   if (ask_repair) repair_();
@@ -48,7 +49,7 @@ void CommitPipeline::answer(CommitGroup& group, CommitAnswers::Due& due) {
 }
 
 // Answers and publishes what is durable, in order.
-void CommitPipeline::advance() {
+void CommitPipeline::advance(LsnWaiters::WakeUp& wake_up) {
   CommitAnswers::Due due = answers_.nothing_due();
   const bool going = state_.is_going();
   for (const auto& group : in_flight_.groups()) {
@@ -61,7 +62,7 @@ void CommitPipeline::advance() {
     positions_.raise_durable(group->last_lsn());
     positions_.raise_recorded(group->block.block.header.watermark);
   }
-  answers_.take_reached(positions_.answered(), positions_.durable(), due);
+  answers_.take_reached(positions_.answered(), positions_.durable(), due, wake_up);
   if (due.empty()) return;
   tasks_.post();
   const io::Nanos posted = executor_.clock().now();

@@ -45,9 +45,10 @@ void CommitPipeline::repaired() {
 
 void CommitPipeline::resume() {
   {
+    LsnWaiters::WakeUp wake_up;
     const io::Lock lock(mutex_);
     state_.resume();
-    advance();
+    advance(wake_up);
     changed_.notify_all();
   }
   if (progress_) progress_();
@@ -58,6 +59,7 @@ void CommitPipeline::stop(const Error& why) {
   const io::NoUnwinding none("the end of the commits");
   CommitAnswers::Calls calls;
   {
+    LsnWaiters::WakeUp wake_up;
     const io::Lock lock(mutex_);
     if (state_.stopped().has_value()) return;
     state_.stop(why);
@@ -65,7 +67,7 @@ void CommitPipeline::stop(const Error& why) {
       CommitAnswers::fail_members(group->members, why, calls);
     }
     CommitAnswers::fail_members(open_.submissions(), why, calls);
-    answers_.fail_all(why, calls);
+    answers_.fail_all(why, calls, wake_up);
     changed_.notify_all();
   }
   if (calls.empty()) return;

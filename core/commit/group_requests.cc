@@ -35,11 +35,27 @@ std::unique_ptr<CommitGroup> GroupRequests::make(kv::PreparedBlock block,
     return members_.owner(request.device)->role == alloc::DeviceRole::kLog;
   };
   const std::vector<io::IoRequest>& copies = group->block.requests;
+  // In memory it is durable at once. Where it shares a cache with something that is waited for, the
+  // flush of that makes it durable, too: left behind, it would take a round and a flush more from
+  // the same disk, and be no gain.
+  const auto goes_along = [&](const io::IoRequest& copy) {
+    if (is_fast(copy) || copy.device->in_memory()) return true;
+    const FlushDomain domain = members_.flush_domain(copy.device);
+    if (domain == kNoFlushDomain || !members_.is_shared(domain)) return false;
+    const auto is_beside = [&](const io::IoRequest& other) {
+      return members_.flush_domain(other.device) == domain;
+    };
+    const std::vector<io::IoRequest>& main = group->main.batch.requests;
+    return std::any_of(main.begin(), main.end(), is_beside) ||
+           std::any_of(copies.begin(), copies.end(), [&](const io::IoRequest& other) {
+             return is_fast(other) && is_beside(other);
+           });
+  };
   const bool answer_early =
       log_durability_ == LogDurability::kFast && std::any_of(copies.begin(), copies.end(), is_fast);
   for (const io::IoRequest& copy : copies) {
     counters_.add(CounterId::kDeviceBytesLog, copy.length);
-    Round& round = answer_early && !is_fast(copy) ? group->behind : group->main;
+    Round& round = answer_early && !goes_along(copy) ? group->behind : group->main;
     round.batch.requests.push_back(copy);
   }
   for (Round* round : {&group->ahead, &group->main, &group->behind}) {

@@ -32,6 +32,10 @@ namespace uring {
 inline constexpr std::uint64_t kLargestTransfer = 1 << 30;  // bytes; Linux: 2 GiB less a page
 // The user data of what only wakes whoever reaps.
 inline constexpr std::uint32_t kNoFlight = ~std::uint32_t{0};
+// Of what only ends a wait for several (Q10).
+inline constexpr std::uint32_t kWaitOver = kNoFlight - 1;
+// Requests that go out and are waited for in one system call, at most.
+inline constexpr std::size_t kMostTogether = 16;
 // Threads that read at the same time and have a ring of their own for it; the others use the one
 // that all share.
 inline constexpr std::size_t kLoneRings = 32;
@@ -64,13 +68,23 @@ inline constexpr std::size_t kLoneRings = 32;
 //       both under flights_mutex_. (The kernel orders the two as well, but in a way that the memory
 //       model of C++ does not know.) After a request has been submitted its submitter does not
 //       touch batch or request again: they may be gone.
-//   Q7  At most flights_.size() requests are in the kernel, and one that wakes the reaper; the
-//       completion ring holds as many: it never overflows.
+//   Q7  At most flights_.size() requests are in the kernel, one that wakes the reaper, and what
+//   ends
+//       one wait for several (Q10); the completion ring holds as many: it never overflows.
 //   Q8  What nobody waits for any more, since wait_for() has ended, is completed by the background
 //       thread at the latest. It has the role, with the others behind it, until nothing is in the
 //       kernel: late_ counts what was left, and late_done_ is what it was when that was the case.
 //   Q9  A lone ring is one thread's from taking it on; when that thread leaves it late, it is its
 //       flight's. Whoever has taken its answer gives it back.
+//   Q10 Who runs a batch alone in the ring submits it and waits for all of it in one system call,
+//   as
+//       the reaper, for together_limit_ at most: that much later at most is noted what a device has
+//       answered while another one keeps its own. together_ completions end the call, whoever's
+//       they are. Nobody else waits for them: whoever puts something into the ring meanwhile, or
+//       has something for the reaper to see, puts together_ - 1 requests in that do nothing, after
+//       which the next completion ends it. The call is made when nothing is in the ring but the
+//       batch, completions that nobody has taken off included, so what did nothing is taken off
+//       before the next one.
 //
 // Locks: submit_mutex_ before flights_mutex_ before that of lone_rings_; reap_mutex_ alone. None is
 // held while a callback runs.
@@ -90,7 +104,8 @@ class UringQueue final : public FileQueue {
  protected:
   void submit_requests(IoBatch& batch) override;
   bool wait_for(IoBatch& batch, Nanos limit) noexcept override;
-  // A lone read by a ring of its own, where one is free.
+  // Without a limit in one system call, where nobody else is in the ring. A lone read by a ring of
+  // its own, where one is free.
   bool run_requests_for(IoBatch& batch, Nanos limit) override;
   void give_up_requests(Device& device) override;
   void completed(const IoBatch* batch, Told told) override;
@@ -130,6 +145,13 @@ class UringQueue final : public FileQueue {
   bool fill() HEXAD_REQUIRES(submit_mutex_);
   void prepare(io_uring_sqe* sqe, std::uint32_t index) HEXAD_REQUIRES(flights_mutex_);
   void enter(OsLock& lock) HEXAD_REQUIRES(submit_mutex_) HEXAD_NO_THREAD_SAFETY_ANALYSIS;
+  void run_together(IoBatch& batch);
+  static bool may_go_together(IoBatch& batch);
+  bool take_free_role();
+  bool is_alone(std::size_t count) HEXAD_REQUIRES(submit_mutex_);
+  unsigned publish() HEXAD_REQUIRES(submit_mutex_);
+  void enter_together(unsigned count);
+  void end_together(OsLock& lock) HEXAD_REQUIRES(submit_mutex_);
   void leave_late(const Flight& flight);
   void wake_reaper();
 
@@ -157,7 +179,11 @@ class UringQueue final : public FileQueue {
   bool is_idle();
 
   const std::unique_ptr<io_uring> ring_;
-  OsMutex submit_mutex_;             // the submission side of ring_
+  const Nanos together_limit_;  // Q10
+  OsMutex submit_mutex_;        // the submission side of ring_
+  // Q10: completions that the reaper waits for in the call that has submitted them; 0: it is in no
+  // such call.
+  unsigned together_ HEXAD_GUARDED_BY(submit_mutex_) = 0;
   std::atomic<bool> waking_{false};  // a request that wakes the reaper is on its way there
 
   OsMutex flights_mutex_;

@@ -15,6 +15,7 @@ namespace hexad::io {
 
 UringQueue::UringQueue(UringOptions options)
     : ring_(std::make_unique<io_uring>()),
+      together_limit_(options.together_limit),
       flights_(options.in_flight),
       lone_rings_(uring::kLoneRings) {
   for (std::uint32_t i = options.in_flight; i-- > 0;) free_.push_back(i);
@@ -23,14 +24,16 @@ UringQueue::UringQueue(UringOptions options)
 Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
   std::unique_ptr<UringQueue> queue(new UringQueue(options));
   const unsigned entries = std::min(options.in_flight, 256u);
+  const unsigned completions =  // Q7
+      std::max(options.in_flight + static_cast<unsigned>(uring::kMostTogether), 2 * entries);
   io_uring_params params{};
   params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL;
-  params.cq_entries = std::max(options.in_flight + 1, 2 * entries);
+  params.cq_entries = completions;
   int rc = io_uring_queue_init_params(entries, queue->ring_.get(), &params);
   if (rc == -EINVAL) {  // before Linux 5.18
     params = {};
     params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-    params.cq_entries = std::max(options.in_flight + 1, 2 * entries);
+    params.cq_entries = completions;
     rc = io_uring_queue_init_params(entries, queue->ring_.get(), &params);
   }
   if (rc < 0) {
@@ -138,6 +141,10 @@ bool UringQueue::wait_for(IoBatch& batch, Nanos limit) noexcept {
 }
 
 bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
+  if (limit == kNoLimit) {
+    run_together(batch);
+    return true;
+  }
   IoRequest& request = batch.requests.front();
   const bool is_lone = batch.requests.size() == 1 && request.op == IoOp::kRead &&
                        request.device->starter() == nullptr;
@@ -261,10 +268,12 @@ void UringQueue::completed(const IoBatch*, Told told) {
 }
 
 // Whoever is blocked on the ring looks at its batch again. One request for that is enough: what was
-// complete before it was asked for is seen when it has come.
+// complete before it was asked for is seen when it has come. Where it waits for several, the one
+// that is on its way is one of them.
 void UringQueue::wake_reaper() {
-  if (waking_.exchange(true)) return;
   OsLock lock(submit_mutex_);
+  end_together(lock);
+  if (waking_.exchange(true)) return enter(lock);
   io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());
   for (; sqe == nullptr; sqe = io_uring_get_sqe(ring_.get())) enter(lock);
   io_uring_prep_nop(sqe);

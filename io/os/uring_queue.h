@@ -12,6 +12,8 @@ namespace hexad::io {
 struct UringOptions {
   unsigned in_flight = 512;  // requests given to the kernel at once; the others queue up here
   unsigned registered_files = 128;  // devices whose descriptors the ring keeps ready
+  // How long one system call submits and waits for several requests.
+  Nanos together_limit = 10'000'000;
 };
 
 // Nothing is in flight when the queue is destroyed.

@@ -78,6 +78,7 @@ void UringQueue::reap(Nanos limit) {
         waking_.exchange(false);
         continue;
       }
+      if (index == uring::kWaitOver) continue;
       Flight& flight = flights_[index];
       const Settled settled =
           flight.lone != nullptr ? settle_late(flight) : settle(flight, completions[i].result);

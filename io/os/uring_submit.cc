@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/assert.h"
 #include "io/os/uring_parts.h"
@@ -55,9 +56,97 @@ void UringQueue::submit_requests(IoBatch& batch) {
   issue(lock);
 }
 
+// What is submitted is written to the ring under the lock, and given to the kernel without it:
+// whoever submits meanwhile gives the kernel both, and then there is nothing to give here, and the
+// call does not wait.
+void UringQueue::run_together(IoBatch& batch) {
+  if (!may_go_together(batch) || !take_free_role()) {
+    submit_requests(batch);
+    wait(batch);
+    return;
+  }
+  const std::size_t count = batch.requests.size();
+  unsigned together = 0;
+  {
+    OsLock lock(submit_mutex_);
+    const bool alone = is_alone(count);
+    {
+      const OsLock flights_lock(flights_mutex_);
+      for (IoRequest& request : batch.requests) backlog_.push_back({&batch, &request});
+    }
+    if (alone) {
+      fill();
+      together = publish();
+      together_ = together;
+    } else {
+      issue(lock);
+    }
+  }
+  if (together > 0) enter_together(together);
+  while (!batch.complete()) reap();
+  hand_on();
+}
+
+// Nothing of it is refused, or done by others.
+bool UringQueue::may_go_together(IoBatch& batch) {
+  if (batch.requests.size() > uring::kMostTogether) return false;
+  return std::all_of(batch.requests.begin(), batch.requests.end(), [](IoRequest& request) {
+    request.status = check(request);
+    return request.status.ok() && request.device->starter() == nullptr;
+  });
+}
+
+bool UringQueue::take_free_role() {
+  const OsLock lock(reap_mutex_);
+  return !std::exchange(reaping_, true);
+}
+
+// By the reaper: nothing is in the ring, nor about to be, and so many requests have room there.
+bool UringQueue::is_alone(std::size_t count) {
+  if ((ring_->features & IORING_FEAT_EXT_ARG) == 0) return false;
+  if (io_uring_cq_ready(ring_.get()) > 0 || io_uring_sq_ready(ring_.get()) > 0) return false;
+  if (io_uring_sq_space_left(ring_.get()) < count) return false;
+  const OsLock lock(flights_mutex_);
+  return free_.size() == flights_.size() && backlog_.empty() && free_.size() >= count;
+}
+
+// As io_uring_submit(), but for the system call. How many requests it would hand over.
+unsigned UringQueue::publish() {
+  io_uring_sq& sq = ring_->sq;
+  const unsigned mask = *sq.kring_mask;
+  const unsigned tail = sq.sqe_tail;
+  for (unsigned at = sq.sqe_head; at != tail; ++at) sq.array[at & mask] = at & mask;
+  sq.sqe_head = tail;
+  std::atomic_ref<unsigned>(*sq.ktail).store(tail, std::memory_order_release);
+  return tail - std::atomic_ref<unsigned>(*sq.khead).load(std::memory_order_acquire);
+}
+
+void UringQueue::enter_together(unsigned count) {
+  __kernel_timespec time{together_limit_ / 1'000'000'000, together_limit_ % 1'000'000'000};
+  io_uring_getevents_arg how{};
+  how.ts = reinterpret_cast<std::uintptr_t>(&time);
+  const int rc = io_uring_enter2(static_cast<unsigned>(ring_->ring_fd), count, count,
+                                 IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                                 reinterpret_cast<sigset_t*>(&how), sizeof(how));
+  OsLock lock(submit_mutex_);
+  together_ = 0;
+  if (rc != static_cast<int>(count)) enter(lock);  // some may be left to be submitted
+}
+
+void UringQueue::end_together(OsLock& lock) {
+  while (together_ > 1) {
+    io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());
+    for (; sqe == nullptr; sqe = io_uring_get_sqe(ring_.get())) enter(lock);
+    io_uring_prep_nop(sqe);
+    io_uring_sqe_set_data64(sqe, uring::kWaitOver);
+    if (together_ > 1) --together_;  // enter() lets go of the lock for a while
+  }
+}
+
 // Gives the kernel what can be given: flights that go out again, and the backlog for as long as
 // there are free flights.
 void UringQueue::issue(OsLock& lock) {
+  end_together(lock);
   for (bool more = true; more;) {
     more = fill();
     enter(lock);

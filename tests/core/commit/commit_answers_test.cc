@@ -47,10 +47,11 @@ TEST_CASE("commit_answers: members are told in their order, then those who wait 
   world.wait_for(1);
   CommitGroup group;
   world.fill(group, 2);
+  LsnWaiters::WakeUp wake_up;
   CommitAnswers::Due due = world.answers.nothing_due();
   REQUIRE(due.empty());
   world.answers.take_members(group, due);
-  world.answers.take_reached(2, 0, due);
+  world.answers.take_reached(2, 0, due, wake_up);
   REQUIRE(world.told.empty());
   due.tell(0);
   REQUIRE(world.told == Told{"commit 1", "commit 2", "up to 1", "up to 2"});
@@ -62,16 +63,17 @@ TEST_CASE("commit_answers: nobody is told twice") {  // C2
   world.wait_for(1);
   CommitGroup group;
   world.fill(group, 1);
+  LsnWaiters::WakeUp wake_up;
   CommitAnswers::Due due = world.answers.nothing_due();
   world.answers.take_members(group, due);
-  world.answers.take_reached(1, 1, due);
+  world.answers.take_reached(1, 1, due, wake_up);
   CommitAnswers::Due again = world.answers.nothing_due();
   world.answers.take_members(group, again);
-  world.answers.take_reached(1, 1, again);
+  world.answers.take_reached(1, 1, again, wake_up);
   REQUIRE(again.empty());
   CommitAnswers::Calls calls;
   CommitAnswers::fail_members(group.members, Error{ErrorCode::kIo, "", ""}, calls);
-  world.answers.fail_all(Error{ErrorCode::kIo, "", ""}, calls);
+  world.answers.fail_all(Error{ErrorCode::kIo, "", ""}, calls, wake_up);
   REQUIRE(calls.empty());
 }
 
@@ -80,9 +82,10 @@ TEST_CASE("commit_answers: at the end those are told who were not answered") {
   CommitGroup group;
   world.fill(group, 2);
   world.wait_for(1);
+  LsnWaiters::WakeUp wake_up;
   CommitAnswers::Calls calls;
   CommitAnswers::fail_members(group.members, Error{ErrorCode::kIo, "", ""}, calls);
-  world.answers.fail_all(Error{ErrorCode::kIo, "", ""}, calls);
+  world.answers.fail_all(Error{ErrorCode::kIo, "", ""}, calls, wake_up);
   for (const auto& call : calls) call();
   REQUIRE(world.told == Told{"no commit 1", "no commit 2", "not 1"});
 }

@@ -569,6 +569,34 @@ TEST_CASE(
   REQUIRE(world.cells.size() == 0);
 }
 
+TEST_CASE(
+    "commit_pipeline: kFast waits for the copies beside the fast one, where that is no more") {
+  for (const bool own_caches : {false, true}) {
+    CAPTURE(own_caches);
+    PipelineWorld world(
+        {.durability = LogDurability::kFast, .volatile_cache = true, .own_caches = own_caches});
+    world.submit_and_pump();
+    world.settle();
+    require_good(world);
+    REQUIRE(world.counters.since_open(core::CounterId::kCommitRounds) == (own_caches ? 2u : 1u));
+    REQUIRE(world.flushes == (own_caches ? 0 : 1));
+  }
+}
+
+// They are plain writes of the group, so the flush that covers the fast copy begins behind them.
+TEST_CASE("commit_pipeline: kFast counts copies that it waits for as durable when it answers") {
+  PipelineWorld world({.durability = LogDurability::kFast, .volatile_cache = true});
+  world.hold([&](const SimOp& op) { return world.is_log(op) && op.disk == "dev1"; });
+  world.submit_and_pump();
+  world.settle();
+  REQUIRE(world.answers.empty());
+  REQUIRE(world.flushes == 0);
+  world.release();
+  world.settle();
+  require_good(world);
+  REQUIRE(world.pipeline().durable() == 1);
+}
+
 TEST_CASE("commit_pipeline: kDataFirst writes the log when the cells are durable") {
   PipelineWorld world({.durability = LogDurability::kDataFirst});
   world.hold([&](const SimOp& op) { return world.is_cell(op) && op.disk == "dev5"; });

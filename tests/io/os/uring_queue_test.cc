@@ -356,6 +356,141 @@ TEST_CASE("uring_queue: what is under way to a device that is given up ends, its
   REQUIRE(LentMemory::process().kept() == 0);
 }
 
+namespace {
+
+constexpr Nanos kLong = 20'000'000'000;  // nobody waits for so long when all is well
+
+// Three writes that one thread has submitted and waits for in one system call, one of which is
+// answered.
+class TogetherWorld {
+ public:
+  TogetherWorld() {
+    for (int i = 0; i < 4; ++i) {
+      devices_.push_back(
+          FileDevice::create(directory_.path(std::to_string(i)), 64_KiB, *queue_).value());
+    }
+  }
+  ~TogetherWorld() {
+    if (!waiter_.joinable()) return;
+    for (FullPipe& pipe : pipes_) pipe.drain(4096);
+    waiter_.join();
+    queue_->wait_for_abandoned();
+  }
+
+  bool in_memory() const { return devices_[0]->in_memory(); }
+  FileQueue& queue() { return *queue_; }
+  FileDevice& silent(std::size_t i) { return *devices_[i]; }
+  FileDevice& third() { return *devices_[2]; }
+  FileDevice& other() { return *devices_[3]; }
+  IoBatch& batch() { return batch_; }
+
+  void begin() {
+    for (std::size_t i = 0; i < 2; ++i) pipes_[i].take_over(devices_[i]->fd());
+    for (std::size_t i = 0; i < 3; ++i) {
+      batch_.requests.push_back(IoRequest::write(*devices_[i], 0, data_));
+    }
+    waiter_ = std::thread([this] { queue_->run(batch_); });
+    while (!third_came()) std::this_thread::yield();
+  }
+
+ private:
+  // Its answer is in the ring, where nobody looks.
+  bool third_came() {
+    AlignedBuffer found(4096);
+    return third().read(0, found.bytes()).ok() && as_text(found) == as_text(data_);
+  }
+
+  const TemporaryDirectory directory_;
+  const std::unique_ptr<FileQueue> queue_ =
+      make_uring_queue({.in_flight = 8, .registered_files = 0, .together_limit = 10 * kLong})
+          .value();
+  std::vector<std::unique_ptr<FileDevice>> devices_;
+  FullPipe pipes_[2];
+  const AlignedBuffer data_ = pattern(1, 4096);
+  IoBatch batch_;
+  std::thread waiter_;
+};
+
+}  // namespace
+
+// Of each batch one request is answered; the thread in the ring waits for three.
+TEST_CASE("uring_queue: Q10 nobody waits for others who have submitted and wait in one call") {
+  TogetherWorld world;
+  if (world.in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  world.begin();
+  const AlignedBuffer data = pattern(2, 4096);
+  for (int i = 0; i < 5; ++i) {
+    IoBatch batch;
+    batch.requests.push_back(IoRequest::write(world.other(), 4096, data));
+    REQUIRE(world.queue().run_for(batch, kLong));
+    REQUIRE(why(batch.first_error()) == "");
+  }
+  REQUIRE_FALSE(world.batch().complete());
+}
+
+TEST_CASE("uring_queue: Q10 who waits for several hears that their devices are given up") {
+  TogetherWorld world;
+  if (world.in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  world.begin();
+  world.queue().give_up(world.silent(0));
+  world.queue().give_up(world.silent(1));
+  const Nanos end = world.queue().now() + kLong;
+  while (!world.batch().complete() && world.queue().now() < end) std::this_thread::yield();
+  REQUIRE(world.batch().complete());
+  REQUIRE(world.batch().requests[0].status.error().code == ErrorCode::kIo);
+  REQUIRE(world.batch().requests[1].status.error().code == ErrorCode::kIo);
+  REQUIRE(why(world.batch().requests[2].status) == "");
+}
+
+TEST_CASE("uring_queue: batches that are run at the same time, of every size, are all served") {
+  for (const unsigned in_flight : {1u, 3u, 64u}) {
+    CAPTURE(in_flight);
+    const TemporaryDirectory directory;
+    const auto queue = ring(in_flight, 1);
+    const auto device = FileDevice::create(directory.path("a"), 1_MiB, *queue).value();
+    const auto executor = make_thread_executor(1);
+    std::atomic<int> failed{0};
+    constexpr int kThreads = 4;
+    constexpr int kRounds = 100;
+    Countdown callbacks(*executor, kThreads * kRounds / 4);
+    std::vector<std::thread> threads;
+    for (std::uint64_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        Rng rng(t);
+        const AlignedBuffer data = pattern(t, 4096);
+        for (int round = 0; round < kRounds; ++round) {
+          if (round % 4 == 0) {
+            auto* batch = new IoBatch;
+            batch->requests.push_back(IoRequest::flush(*device));
+            batch->done = [&](IoBatch& self) {
+              if (!self.first_error().ok()) ++failed;
+              delete &self;
+              callbacks.count_down();
+            };
+            queue->submit(*batch);
+          }
+          IoBatch batch;
+          const std::uint64_t count = 1 + rng.below(20);
+          for (std::uint64_t i = 0; i < count; ++i) {
+            batch.requests.push_back(IoRequest::write(*device, (t * 32 + i) * 4096, data));
+          }
+          queue->run(batch);
+          if (!batch.complete() || !batch.first_error().ok()) ++failed;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    callbacks.wait();
+    REQUIRE(failed == 0);
+  }
+}
+
 // Its write goes to a pipe that is full; the device's other requests go to its file.
 TEST_CASE("uring_queue: a device owes the answer to one write, whatever else it answers") {
   const TemporaryDirectory directory;
