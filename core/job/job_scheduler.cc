@@ -19,8 +19,8 @@ void JobScheduler::add_crew(std::string thread_name, const std::vector<Job*>& jo
 }
 
 void JobScheduler::add_job(std::string thread_name, std::unique_ptr<Job> job) {
-  add_crew(std::move(thread_name), std::vector<Job*>{job.get()});
-  owned_.push_back(std::move(job));
+  owned_.push_back(std::move(job));  // first: a crew names no job that nobody owns
+  add_crew(std::move(thread_name), std::vector<Job*>{owned_.back().get()});
 }
 
 Status JobScheduler::start() {
