@@ -477,7 +477,7 @@ void CommitPipeline::wait_idle() {
 }
 
 std::optional<Error> CommitPipeline::stopped() {
-  if (!state_.has_stopped()) return std::nullopt;
+  if (!has_stopped()) return std::nullopt;
   const io::Lock lock(mutex_);
   return state_.stopped();
 }

@@ -20,7 +20,8 @@
 // the membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its
 // flush domain, for as long as the store is open (R11).
 //
-// Each part answers one question, under the pipeline's lock:
+// Each part answers one question, under the pipeline's lock. Without it run CommitRounds, which
+// takes it, and what GroupRecords does to submissions that are nobody else's yet:
 //
 //   OpenGroup        when is what has been enqueued a group that goes out? (C5, C14)
 //   CommitLog        is there room in the log? (C4)
@@ -200,12 +201,14 @@ class CommitPipeline {
   // Fails everything that is not durable with `why`, for ever.
   void stop(const Error& why);
   // No lock while it has not.
-  std::optional<Error> stopped() HEXAD_NO_THREAD_SAFETY_ANALYSIS;
+  std::optional<Error> stopped();
 
   // --- for CommitRounds ---
 
   // Every request and every flush of the round has its outcome. Without the lock.
   void complete(Round& round, Waiting waiting);
+
+  // --- tasks of its own, and its end ---
 
   // Runs `task` on a pool thread; the pipeline does not end before it has run.
   void post(io::Task task);
@@ -214,6 +217,7 @@ class CommitPipeline {
   void wait_idle();
 
  private:
+  bool has_stopped() const HEXAD_NO_THREAD_SAFETY_ANALYSIS { return state_.has_stopped(); }
   Error leave_commit(Lsn lsn);
   // Seals the next group, when the pipeline is as may_seal() says; null when it is not, any more.
   CommitGroup* seal();

@@ -1,5 +1,4 @@
 // Pauses of the pipeline while the membership changes, and its end.
-#include <algorithm>
 #include <utility>
 
 #include "core/commit/commit_pipeline.h"

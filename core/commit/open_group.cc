@@ -17,7 +17,7 @@ std::uint64_t bytes_to_write(const Submission& submission) {
 
 }  // namespace
 
-void OpenGroup::add(Submission submission) {
+void OpenGroup::add(Submission&& submission) {
   if (submission.durability == Durability::kDurable) {
     wanted_ = submission.lsn;
     if (expected_ > 0) --expected_;

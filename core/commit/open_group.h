@@ -38,9 +38,9 @@ class OpenGroup {
   Lsn first_lsn() const { return submissions_.front().lsn; }
 
   // The next transaction. Whoever waits for a durable one wants it.
-  void add(Submission submission);
+  void add(Submission&& submission);
   // One that came after the end of the pipeline: what is visible may still need it.
-  void keep(Submission submission) { submissions_.push_back(std::move(submission)); }
+  void keep(Submission&& submission) { submissions_.push_back(std::move(submission)); }
   std::vector<Submission>& submissions() { return submissions_; }
 
   // --- who waits ---
