@@ -13,7 +13,8 @@
 //       be, and says nothing of the device, which may be in use again by another handle
 //
 // Commit groups send cells and log blocks together and judge both at once
-// (core/commit/commit_pipeline.h); they take the requests from here and do the rest themselves.
+// (core/commit/group_requests.h, core/commit/commit_rounds.h); they take the requests from here and
+// do the rest themselves.
 #pragma once
 
 #include <cstdint>

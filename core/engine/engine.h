@@ -99,7 +99,6 @@ class Engine {
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
   bool waits_for_devices() const { return silent_->any_soon(); }
-  // Precondition: open for writing; so for all of these.
   // Precondition of these, of devices() and of stored_hint(): the store is not open for reading
   // alone, of which writable() says so.
   InternalCommits& own_commits() {
