@@ -211,7 +211,7 @@ enum class LogDurability : std::uint8_t {
   // losing up to m data devices does not lose it.
   kFull,
   // When its log block is durable on the fast devices that hold the log, and wherever else that
-  // takes no longer: in memory, or in one cache with those or with its cells. The other copies are
+  // costs no further round: in memory, or in one cache with those or with its cells. The others are
   // being written; they are durable within 50 ms, or later commits wait for them. In that time the
   // loss of the fast devices together with a crash loses the commit. Without a fast device: as
   // kFull.

@@ -49,7 +49,10 @@ void NewestState::note_hold(std::uint64_t keys) {
 
 void NewestState::encode_as_patches(std::vector<PostImage>& images) const {
   for (PostImage& image : images) {
-    if (!image.value.has_value() || image.value->size() < kSmallestPatched) continue;
+    if (!image.value.has_value() || image.value->size() < kSmallestPatched) {
+      image.change.reset();  // it holds the page as it was
+      continue;
+    }
     if (image.change.has_value()) {
       if (metadata_.is_patch_base(image.key, image.change->base)) {
         image.patch = make_patch(std::move(*image.change), image.value->size());

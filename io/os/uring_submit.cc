@@ -113,9 +113,12 @@ bool UringQueue::is_alone(std::size_t count) {
 // As io_uring_submit(), but for the system call. How many requests it would hand over.
 unsigned UringQueue::publish() {
   io_uring_sq& sq = ring_->sq;
-  const unsigned mask = *sq.kring_mask;
   const unsigned tail = sq.sqe_tail;
-  for (unsigned at = sq.sqe_head; at != tail; ++at) sq.array[at & mask] = at & mask;
+  // Without this table (IORING_SETUP_NO_SQARRAY, from liburing 2.6 on) entries have their order.
+  if (sq.array != nullptr) {
+    const unsigned mask = *sq.kring_mask;
+    for (unsigned at = sq.sqe_head; at != tail; ++at) sq.array[at & mask] = at & mask;
+  }
   sq.sqe_head = tail;
   std::atomic_ref<unsigned>(*sq.ktail).store(tail, std::memory_order_release);
   return tail - std::atomic_ref<unsigned>(*sq.khead).load(std::memory_order_acquire);

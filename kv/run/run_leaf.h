@@ -30,7 +30,7 @@ namespace hexad::kv {
 inline constexpr std::uint64_t kLeastLeafKeys = kRunFilterKeys / 2;
 inline constexpr std::uint64_t kLeastLeafBytes = kRunBlockTarget / 2;  // of its block: or so
 // Nor larger ones, which would be in memory as a whole.
-inline constexpr std::uint64_t kMostLeafBytes = 1 << 20;  // with all below it
+inline constexpr std::uint64_t kMostLeafBytes = 4 << 20;  // with all below it
 
 struct RunLeafAddress {
   std::shared_ptr<const RunBlock> block;  // its entries name blocks of data

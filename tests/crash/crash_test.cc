@@ -97,6 +97,11 @@ TEST_CASE("crash: answers that wait for the fast copy of the log alone", "[one]"
   record_and_crash("crash-fast-log",
                    {.seed = 6, .transactions = 24, .log_durability = LogDurability::kFast},
                    {3, 4, 1});
+  // All copies are in one cache with the fast one, and waited for.
+  record_and_crash(
+      "crash-fast-log-one-cache",
+      {.seed = 7, .flush_domain = 0, .transactions = 24, .log_durability = LogDurability::kFast},
+      {3, 4, 1});
 }
 
 TEST_CASE("crash: no fast directory, so that the runs answer and the log is on data disks alone") {
