@@ -15,7 +15,7 @@ double most_calls(Operation operation) {
     case Operation::kPutAlone:
       return 66;
     case Operation::kPutIn64:
-      return 22;
+      return 24.4;
     case Operation::kOverwriteAlone:
       return 86;
     case Operation::kOverwriteIn16:
@@ -23,7 +23,7 @@ double most_calls(Operation operation) {
     case Operation::kGet:
       return 4.4;
     case Operation::kRemoveIn64:
-      return 11;
+      return 13.5;
   }
   return 0;
 }

@@ -489,7 +489,7 @@ class Making(PoolTest):
         os.mkdir(self.path("new/later"))
         # It is made in the background of verbs that write, for as long as each of them lasts.
         self.ok("put", new, "y", "-", stdin=BINARY)
-        while "index" in self.ok("status", new).text:
+        while self.ok("status", new, "--json").json["metadata_on"] != "index":
             self.ok("put", new, "y", "-", stdin=BINARY)
         self.assertGreater(self.ok("df", new, "--json").json["metadata"], 0)
         self.assertEqual(self.ok("cat", new, "x").raw, BINARY)

@@ -21,6 +21,7 @@ struct Run {
   Numbers numbers;
   io::Nanos slowest = 0;  // answer, as the submitters see it
   std::uint64_t checkpoints = 0;
+  std::uint64_t read_nanos = 0;
   std::string problem;  // the first thing that failed
 
   void note(const Status& status) {
@@ -57,6 +58,10 @@ Run run(int submitters, int commits, std::size_t size, const RuntimeOptions& opt
     }
     result.numbers = numbers_of(store);
     result.checkpoints = result.numbers["checkpoints"];
+    // Until a checkpoint gives it a place a small payload is read from memory, in no time.
+    result.note(store.checkpoint());
+    result.note(store.get(kDefaultCollection, "0/0").status());
+    result.read_nanos = numbers_of(store)["read_lat_ns"];
   };
   REQUIRE(pool.with_store(work, options) == "");
   return result;
@@ -83,7 +88,7 @@ TEST_CASE("latencies: the states of a commit add up to commit_lat") {
     // Nobody asks for less than one write.
     REQUIRE(n["state_kv_commiting_lat_ns"] + n["state_aio_wait_lat_ns"] >= 80 * 15'000ULL);
     REQUIRE(n["read_lat_count"] == 4);
-    REQUIRE(n["read_lat_ns"] > 0);
+    REQUIRE(result.read_nanos > 0);
   }
 }
 
