@@ -23,9 +23,12 @@ class Dormitory {
   void send_to_sleep(Lsn lsn, Until until = Until::kAnswered) {
     const std::size_t before = size();
     threads_.push_back(executor_.start("sleeper", [this, lsn, until] {
-      io::Lock lock(mutex_);
-      const LsnWaiters::Woken why = waiters_.sleep(lock, lsn, until);
-      lock.lock();
+      LsnWaiters::Woken why{};
+      {
+        io::Lock lock(mutex_);
+        why = waiters_.sleep(lock, lsn, until);
+      }
+      const io::Lock lock(mutex_);
       woken_.push_back(lsn);
       if (why == LsnWaiters::Woken::kReached) ++reached_;
     }));
@@ -79,10 +82,12 @@ TEST_CASE("lsn_waiters: who sleeps for a time leaves when it is over, or when wo
     io::Mutex mutex(executor);
     LsnWaiters waiters(executor);
     const auto sleep = [&](io::Nanos limit) {
-      io::Lock lock(mutex);
       const io::Nanos began = executor.clock().now();
-      why.push_back(waiters.sleep_for(lock, 5, Until::kDurable, limit));
-      lock.lock();
+      {
+        io::Lock lock(mutex);
+        why.push_back(waiters.sleep_for(lock, 5, Until::kDurable, limit));
+      }
+      const io::Lock lock(mutex);
       left += waiters.size();
       took.push_back(executor.clock().now() - began);
     };
