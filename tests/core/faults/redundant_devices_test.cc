@@ -1,6 +1,7 @@
 // Profiles without parity, on devices that are said to be redundant themselves: all that a store
 // does, cells that are asked for again and then reported, and devices that are needed, all of them.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -361,19 +362,19 @@ class FailsInCommit {
   FailsInCommit(const FailsInCommit&) = delete;
   FailsInCommit& operator=(const FailsInCommit&) = delete;
 
-  bool met() const { return fault_ != nullptr; }
+  bool met() const { return met_; }
   void heal() {
     fault_->writes = false;
     fault_->flushes = false;
   }
 
  private:
-  // Commits of the test's own thread alone: it leads its group. Its cells are asked for first. A
-  // zone that it makes before, where the background has not yet, has none.
+  // From the first cell on that the test's own thread asks for: its commit's, and not the record of
+  // a zone that it makes before. What follows may be sent by any thread: flushes are shared.
   void see(const io::IoRequest& sent) {
-    if (std::this_thread::get_id() != thread_ || met()) return;
-    cell_seen_ = cell_seen_ || (sent.op == io::IoOp::kWrite && sent.cause == io::IoCause::kUser);
-    if (!cell_seen_ || !is_it(sent)) return;
+    const bool is_cell = sent.op == io::IoOp::kWrite && sent.cause == io::IoCause::kUser;
+    if (is_cell && std::this_thread::get_id() == thread_) cell_seen_ = true;
+    if (!cell_seen_ || !is_it(sent) || met_.exchange(true)) return;
     fault_ = &pool_.faulty.fault(sent.device->name());
     (request_ == Request::kFlush ? fault_->flushes : fault_->writes) = true;
   }
@@ -390,8 +391,9 @@ class FailsInCommit {
   Pool& pool_;
   const Request request_;
   const std::thread::id thread_ = std::this_thread::get_id();
-  bool cell_seen_ = false;
-  DeviceFault* fault_ = nullptr;  // of the device that fails
+  std::atomic<bool> cell_seen_{false};
+  std::atomic<bool> met_{false};
+  DeviceFault* fault_ = nullptr;  // of the device that fails; met_
 };
 
 TEST_CASE("redundant devices: a failure under a commit leaves that one open, and refuses others") {
