@@ -14,7 +14,11 @@ using testing::PlannerWorld;
 using testing::text;
 
 TransactionOp op_on(const std::string& name) {
-  return {OpKind::kPut, "c", name, "", "", 0, 0, {}, {}, Hint::kNone, nullptr};
+  TransactionOp op{};
+  op.kind = OpKind::kPut;
+  op.collection = "c";
+  op.name = name;
+  return op;
 }
 
 // Page by page what the content holds: offset and length of the extents.

@@ -11,7 +11,11 @@ using testing::PlannerWorld;
 using testing::text;
 
 TransactionOp op_on(const std::string& name, const std::string& collection = "c") {
-  return {OpKind::kTouch, collection, name, "", "", 0, 0, {}, {}, Hint::kNone, nullptr};
+  TransactionOp op{};
+  op.kind = OpKind::kTouch;
+  op.collection = collection;
+  op.name = name;
+  return op;
 }
 
 // The metadata, with every look at it counted.
