@@ -423,7 +423,9 @@ std::optional<std::string> CrashWorld::compare(Store& store, const Model& model,
   }
   io::Rng rng(last);
   for (const auto& [collection, objects] : model.collections) {
-    const Result<ListPage> page = store.list(collection);
+    ListOptions all;
+    all.limit = kMaxListPage;
+    const Result<ListPage> page = store.list(collection, all);
     if (!page.ok()) return page.error().to_string();
     if (page->entries.size() != objects.size()) {
       return collection + ": " + std::to_string(page->entries.size()) + " objects instead of " +

@@ -16,8 +16,8 @@ namespace hexad::testing {
 namespace {
 
 constexpr const char* kHere = kDefaultCollection;
-constexpr int kObjects = 6;        // of a transaction
-constexpr int kTransactions = 24;  // that make new ones
+constexpr int kObjects = 16;       // of a transaction
+constexpr int kTransactions = 160; // that make new ones
 
 std::string name_of(int number) {
   std::string name = noise(1000, static_cast<std::uint64_t>(number) / 2);
@@ -31,12 +31,12 @@ TEST_CASE(
   const HarnessLine line("crash-moved-leaves");
   CheckpointSweep sweep;
   sweep.seed = 90;
-  sweep.every = {4};
-  sweep.one_in = campaign_is_thorough() ? 5 : 41;
+  sweep.every = {8};
+  sweep.one_in = campaign_is_thorough() ? 41 : 401;
   sweep.crash = {.exhaustive_limit = 1, .random_samples = 1, .tears_per_write = 0};
   CrashWorldOptions options;
-  options.log_size = 1 << 20;
-  options.device_size = 8 << 20;
+  options.log_size = 4 << 20;
+  options.device_size = 32 << 20;
   for (int i = 0; i < kTransactions; ++i) {
     options.script.push_back([i](Transaction& t) {
       for (int j = i * kObjects; j < (i + 1) * kObjects; ++j) {
