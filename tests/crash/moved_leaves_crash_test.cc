@@ -16,8 +16,8 @@ namespace hexad::testing {
 namespace {
 
 constexpr const char* kHere = kDefaultCollection;
-constexpr int kObjects = 16;       // of a transaction
-constexpr int kTransactions = 160; // that make new ones
+constexpr int kObjects = 16;        // of a transaction
+constexpr int kTransactions = 160;  // that make new ones
 
 std::string name_of(int number) {
   std::string name = noise(1000, static_cast<std::uint64_t>(number) / 2);
