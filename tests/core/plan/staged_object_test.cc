@@ -27,8 +27,12 @@ Extent stripe_extent(std::uint32_t page, std::uint32_t unit, std::uint32_t bytes
 Transaction publishing(const std::shared_ptr<StagedObject>& staged) {
   Transaction transaction;
   transaction.touch("c", "a");
-  const_cast<std::vector<TransactionOp>&>(transaction.ops())
-      .push_back({OpKind::kPublish, "c", "a", "", "", 0, 0, {}, {}, Hint::kNone, staged});
+  TransactionOp op{};
+  op.kind = OpKind::kPublish;
+  op.collection = "c";
+  op.name = "a";
+  op.staged = staged;
+  const_cast<std::vector<TransactionOp>&>(transaction.ops()).push_back(std::move(op));
   return transaction;
 }
 
