@@ -54,12 +54,14 @@ TEST_CASE("moving slabs: one that was left is free when nobody looks or writes t
   CHECK(moves.take_free(6, late, none).empty());      // a reader
   CHECK(moves.take_free(7, late - 1, none).empty());  // too early
   CHECK(moves.take_free(7, late, all).empty());       // a write that is not answered
-  moves.begin_cell(kFrom);
-  moves.begin_cell(kFrom);
-  moves.end_cell(kFrom);
+  CHECK(moves.begin_cell({kFrom, 4096}));
+  CHECK(moves.begin_cell({kFrom, 8192}));
+  CHECK_FALSE(moves.begin_cell({kFrom, 8192}));  // SL9
+  moves.end_cell({kFrom, 4096});
   CHECK(moves.is_written(kFrom));
+  CHECK_FALSE(moves.is_written({kFrom.device, kFrom.slab + 1}));
   CHECK(moves.take_free(7, late, none).empty());
-  moves.end_cell(kFrom);
+  moves.end_cell({kFrom, 8192});
   CHECK(moves.any_in_a_moment(late, all));
   CHECK_FALSE(moves.any_in_a_moment(late + 1, all));
   CHECK_FALSE(moves.any_in_a_moment(late, none));
