@@ -15,21 +15,22 @@ constexpr io::Nanos kLongNap = 100'000'000;
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
-  if (pipeline_ != nullptr) {
+  if (writing_.pipeline != nullptr) {
     reports_.damage->await_written(
-        [this] { return !writable().ok() || silent_->find(kSilence) != nullptr; });
+        [this] { return !writable().ok() || watch_.silent->find(kSilence) != nullptr; });
   }
   // In this order: a socket that is being made meanwhile is there by now, or refused.
   const Closing::Caller caller = closing_.close();
-  if (const auto server = control(); server != nullptr) server->stop();
-  if (pipeline_ == nullptr) return {};
+  if (const auto server = control_.server(); server != nullptr) server->stop();
+  if (writing_.pipeline == nullptr) return {};
   const auto start = [this] {
-    jobs_->wind_down();  // nothing is made ahead for a store that is closed
-    close_job_->want();
-    jobs_->wake(*close_job_);
+    writing_.scheduler->wind_down();  // nothing is made ahead for a store that is closed
+    writing_.jobs.close->want();
+    writing_.scheduler->wake(*writing_.jobs.close);
   };
   const auto silent = [this, began = executor().clock().now()]() -> std::optional<Error> {
-    const Member* const member = silent_->find(io::kReadPatience, executor().clock().now() - began);
+    const Member* const member =
+        watch_.silent->find(io::kReadPatience, executor().clock().now() - began);
     if (member == nullptr) return std::nullopt;
     return Error{
         ErrorCode::kUnavailable,
@@ -45,21 +46,21 @@ Status Engine::close() {
 
 void Engine::finish_closing() {
   errands_.wait();
-  devices_->keep_records();
-  Status closed = pipeline_->stopped().has_value()
+  writing_.devices->keep_records();
+  Status closed = writing_.pipeline->stopped().has_value()
                       ? gate_->lost_buffered()
                       : checkpointer_->run(Checkpointer::Close::kClean);
-  mergers_->stop();
+  writing_.mergers->stop();
   closing_.finish(std::move(closed));
 }
 
 bool Engine::may_end() {
-  if (const auto server = control(); server != nullptr) server->stop();
-  if (pipeline_ == nullptr) return true;  // reads alone, whose memory is the queue's
-  if (!devices_->outlast_calls()) return false;
+  if (const auto server = control_.server(); server != nullptr) server->stop();
+  if (writing_.pipeline == nullptr) return true;  // reads alone, whose memory is the queue's
+  if (!writing_.devices->outlast_calls()) return false;
   for (;;) {
-    if (silent_->find(io::kReadPatience) != nullptr) return false;
-    if (silent_->find(kSilence) == nullptr) break;
+    if (watch_.silent->find(io::kReadPatience) != nullptr) return false;
+    if (watch_.silent->find(kSilence) == nullptr) break;
     executor().sleep_for(kLongNap);
   }
   return closing_.may_end();

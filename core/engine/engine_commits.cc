@@ -9,37 +9,43 @@ namespace hexad::core {
 
 // What every change of the metadata needs, those of the store's own included.
 void Engine::make_order() {
-  gate_ = std::make_unique<WriteGate>(pipeline_.get(), closing_, *parts_.members);
-  silent_ = std::make_unique<SilentDevices>(SilentDevices::Parts{
-      executor(), *parts_.shape, *parts_.members, *parts_.space, pipeline_.get(), membership_.get(),
-      static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
-      [this] { lose_suspects_soon(); }});
-  if (pipeline_ == nullptr) return;
-  reclaimer_ = std::make_unique<Reclaimer>(*pipeline_, pins_, *parts_.space, *parts_.log_blobs);
-  own_commits_ = std::make_unique<OwnCommits>(OwnCommits::Parts{
-      order_, *gate_, *reads_, *pipeline_, *parts_.space, *parts_.log_blobs, parts_.shape->record,
-      parts_.system->clock(),
-      [this](const Attempt& attempt) { return commit_path_->room().make_way(attempt); }});
-  zones_ = std::make_unique<ZoneMaker>(
-      ZoneMaker::Parts{executor(), *gate_, *pipeline_, *parts_.space, *membership_, *own_commits_});
+  gate_ = std::make_unique<WriteGate>(writing_.pipeline.get(), closing_, *parts_.members);
+  watch_.silent = std::make_unique<SilentDevices>(
+      SilentDevices::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space,
+                           writing_.pipeline.get(), writing_.membership.get(),
+                           static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
+                           [this] { lose_suspects_soon(); }});
+  if (writing_.pipeline == nullptr) return;
+  writing_.reclaimer = std::make_unique<Reclaimer>(*writing_.pipeline, reading_.pins, *parts_.space,
+                                                   *parts_.log_blobs);
+  writing_.own_commits = std::make_unique<OwnCommits>(OwnCommits::Parts{
+      order_, *gate_, *reading_.reads, *writing_.pipeline, *parts_.space, *parts_.log_blobs,
+      parts_.shape->record, parts_.system->clock(),
+      [this](const Attempt& attempt) { return writing_.commit_path->room().make_way(attempt); }});
+  writing_.zones = std::make_unique<ZoneMaker>(
+      ZoneMaker::Parts{executor(), *gate_, *writing_.pipeline, *parts_.space, *writing_.membership,
+                       *writing_.own_commits});
 }
 
 void Engine::make_commit_path() {
-  commit_path_ = std::make_unique<CommitPath>(
+  writing_.commit_path = std::make_unique<CommitPath>(
       parts_,
-      CommitPath::Ordered{order_, ids_, *gate_, *pipeline_, *own_commits_, *zones_, *reclaimer_,
-                          *membership_},
-      CommitPath::Background{*checkpointer_, *mergers_, *cleaner_, devices_->moves().mover(),
-                             *deletion_job_, *seal_job_, *jobs_, errands_},
-      CommitPath::Sources{*reads_, pins_, *preparer_, *placer_, *home_},
-      CommitPath::Hooks{{[this](const Status& failed) { jobs_->note(*clean_job_, failed); },
-                         [this] { return reports_.space->describe_held(); }},
-                        [this] { return devices_->moves().release_left(); }});
+      CommitPath::Ordered{order_, ids_, *gate_, *writing_.pipeline, *writing_.own_commits,
+                          *writing_.zones, *writing_.reclaimer, *writing_.membership},
+      CommitPath::Background{*checkpointer_, *writing_.mergers, *writing_.cleaner,
+                             writing_.devices->moves().mover(), *writing_.jobs.deletion,
+                             *writing_.jobs.seal, *writing_.scheduler, errands_},
+      CommitPath::Sources{*reading_.reads, reading_.pins, *coding_.preparer, *coding_.placer,
+                          *home_},
+      CommitPath::Hooks{
+          {[this](const Status& failed) { writing_.scheduler->note(*writing_.jobs.clean, failed); },
+           [this] { return reports_.space->describe_held(); }},
+          [this] { return writing_.devices->moves().release_left(); }});
 }
 
 Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& options) {
-  if (commit_path_ == nullptr) return writable().error();
-  return commit_path_->submitter().commit(std::move(transaction), options);
+  if (writing_.commit_path == nullptr) return writable().error();
+  return writing_.commit_path->submitter().commit(std::move(transaction), options);
 }
 
 void Engine::submit(Transaction&& transaction, const CommitCallback& done,
@@ -48,10 +54,10 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   Status submitted = here();
   if (submitted.ok()) {
     submitted = without_bad_alloc([&]() -> Status {
-      if (commit_path_ == nullptr) {
+      if (writing_.commit_path == nullptr) {
         executor().post([done, error = writable().error()] { done(error); });
       } else {
-        commit_path_->submitter().submit(std::move(transaction), done, options);
+        writing_.commit_path->submitter().submit(std::move(transaction), done, options);
       }
       return {};
     });
@@ -60,7 +66,7 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
 }
 
 Status Engine::sync() {
-  return commit_path_ == nullptr ? Status() : commit_path_->submitter().sync();
+  return writing_.commit_path == nullptr ? Status() : writing_.commit_path->submitter().sync();
 }
 
 }  // namespace hexad::core

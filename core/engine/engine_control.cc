@@ -34,48 +34,24 @@ Result<ObjectLook> Engine::look_at(const std::string& collection, const std::str
                    StreamReader::open(*this, collection, name));
   ObjectLook look{reader->stat(), reader->attributes(), {}};
   if (what == LookFor::kStatAndRanges) {
-    HEXAD_TRY_ASSIGN(look.ranges, reads_->extents(collection, name, {0, kMaxObjectSize}));
+    HEXAD_TRY_ASSIGN(look.ranges, reading_.reads->extents(collection, name, {0, kMaxObjectSize}));
   }
   return look;
 }
 
-std::shared_ptr<ControlServer> Engine::control() {
-  const io::Lock lock(control_mutex_);
-  return control_;
-}
-
-void Engine::show_control(StoreStatus& status) {
-  std::shared_ptr<ControlServer> server;
-  {
-    const io::Lock lock(control_mutex_);
-    if (!no_control_.empty()) status.notes.push_back("no control socket: " + no_control_);
-    server = control_;
-  }
-  if (server == nullptr) return;
-  std::string where;
-  for (const std::string& path : server->paths()) where += (where.empty() ? "" : " or ") + path;
-  if (!where.empty()) {
-    const std::string refused = server->refused();
-    status.notes.push_back("others may ask over the control socket " + where +
-                           (refused.empty() ? "" : ", and nowhere else: " + refused));
-  }
-  if (std::optional<JobStatus> scrub = server->scrub_status(); scrub.has_value()) {
-    status.jobs.push_back(*std::move(scrub));
-  }
-}
-
 Status Engine::serve_control() {
-  const io::Lock lock(control_mutex_);
-  if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
-  if (control_ != nullptr) return {};
-  Status started = start_control();
-  no_control_ = started.ok() ? "" : started.error().message;
-  return started;
+  return control_.serve(
+      [this]() -> Status {
+        if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
+        return {};
+      },
+      [this] { return start_control(); });
 }
 
-// Under control_mutex_, which what is asked meanwhile waits for.
-Status Engine::start_control() {
-  if (const std::string why = obstacle(parts_, executor(), pipeline_ != nullptr); !why.empty()) {
+// Under the lock of the slot.
+Result<std::shared_ptr<ControlServer>> Engine::start_control() {
+  if (const std::string why = obstacle(parts_, executor(), writing_.pipeline != nullptr);
+      !why.empty()) {
     return Error{ErrorCode::kUnsupported, why, ""};
   }
   ControlWork work;
@@ -94,31 +70,35 @@ Status Engine::start_control() {
   work.look = [this](const std::string& collection, const std::string& name, LookFor what) {
     return look_at(collection, name, what);
   };
-  work.collections = [this] { return reads_->collections(); };
+  work.collections = [this] { return reading_.reads->collections(); };
   work.damage = [this](const std::function<bool()>& go_on) { return reports_.damage->find(go_on); };
   work.acknowledge_damage = [this](std::optional<std::span<const ObjectName>> objects,
                                    const std::function<bool()>& go_on) {
     return reports_.damage->acknowledge(objects, go_on);
   };
   work.bring_back = [this](DeviceId device, const std::string& path) {
-    return devices_->returns().bring_back(device, path);
+    return writing_.devices->returns().bring_back(device, path);
   };
   work.add_device = [this](const std::string& path, const std::string& failure_domain) {
-    return devices_->changes().add(path, {}, {}, failure_domain);
+    return writing_.devices->changes().add(path, {}, {}, failure_domain);
   };
   work.add_fast_device = [this](const std::string& directory) {
-    return devices_->changes().add_fast(directory);
+    return writing_.devices->changes().add_fast(directory);
   };
   work.replace_device = [this](DeviceId device, const std::string& path) {
-    return devices_->replacement().begin({device, path});
+    return writing_.devices->replacement().begin({device, path});
   };
-  work.drain_device = [this](DeviceId device) { return devices_->drains().drain(device); };
-  work.undrain_device = [this](DeviceId device) { return devices_->drains().undrain(device); };
-  work.remove_device = [this](DeviceId device) { return devices_->changes().remove(device); };
+  work.drain_device = [this](DeviceId device) { return writing_.devices->drains().drain(device); };
+  work.undrain_device = [this](DeviceId device) {
+    return writing_.devices->drains().undrain(device);
+  };
+  work.remove_device = [this](DeviceId device) {
+    return writing_.devices->changes().remove(device);
+  };
   work.clear_device_errors = [this](std::optional<DeviceId> device) {
     std::vector<DeviceId> devices;
     if (device.has_value()) devices.push_back(*device);
-    return devices_->clear_errors(devices);
+    return writing_.devices->clear_errors(devices);
   };
   work.scrub = [this](const ScrubOptions& options) {
     return reports_.scrubber->scrub_apart(options);
@@ -127,8 +107,7 @@ Status Engine::start_control() {
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));
   HEXAD_TRY(server->start(
       control_directories(parts_.pool.fast_directories, parts_.shape->uuid, {io::own_user()})));
-  control_ = std::move(server);
-  return {};
+  return server;
 }
 
 }  // namespace hexad::core

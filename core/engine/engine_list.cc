@@ -14,13 +14,14 @@ constexpr std::uint64_t kManyDeleted = 10'000;
 
 Result<ListPage> Engine::list(std::string_view collection, const ListOptions& options) {
   std::uint64_t deleted = 0;
-  Result<ListPage> page = reads_->list(collection, options, deleted);
+  Result<ListPage> page = reading_.reads->list(collection, options, deleted);
   if (deleted > kManyDeleted) want_checkpoint();
   return page;
 }
 
 void Engine::want_checkpoint() {
-  if (writable().ok() && checkpoint_job_->want()) jobs_->wake(*checkpoint_job_);
+  if (writable().ok() && writing_.jobs.checkpoint->want())
+    writing_.scheduler->wake(*writing_.jobs.checkpoint);
 }
 
 }  // namespace hexad::core

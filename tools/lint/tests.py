@@ -25,6 +25,7 @@ WITHOUT = {
     "core/blob/asked_again.h": "a constant",
     "core/blob/blob_job.h": "a part of blob_read.h",
     "core/blob/blob_words.h": "a part of blob_read.h",
+    "core/engine/engine_parts.h": "aggregates",
     "core/engine/reports.h": "an aggregate",
     "core/check/check_parts.h": "an aggregate; scrub_test.cc, fsck_beside_test.cc",
     "core/check/damage_search.h": "damage_list_test.cc of faults",
