@@ -29,7 +29,7 @@ AlignedBuffer AlignedBuffer::copy_of(ByteView bytes) {
 }
 
 AlignedBuffer::~AlignedBuffer() {
-  if (data_ != nullptr && LentMemory::process().keep(data_, size_)) return;
+  if (data_ == nullptr || LentMemory::process().keep(data_, size_)) return;
   BufferShelf::process().put(data_, size_);
 }
 

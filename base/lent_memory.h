@@ -27,9 +27,9 @@ class LentMemory {
   void reclaim(ByteView bytes);
   // Of a buffer whose owner lets go of it: true when a part of it is lent; then it is freed when
   // nothing of it is any more.
-  bool keep(std::byte* buffer, std::size_t size) {
-    return lent_.load(std::memory_order_relaxed) > 0 && keep_lent(buffer, size);
-  }
+  bool keep(std::byte* buffer, std::size_t size) { return any() && keep_lent(buffer, size); }
+  // Whether anything is lent. As keep(), after lend() for whoever asks about a buffer of its own.
+  bool any() const { return lent_.load(std::memory_order_relaxed) > 0; }
   // Buffers that wait for that.
   std::size_t kept() const;
 

@@ -39,7 +39,7 @@ class PlacementPlanner {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       (items_[i].has_place ? plan.own_stripe : open).push_back(i);
     }
-    if (fits_log(open)) {
+    if (fit_log(bytes(open), rules_)) {
       plan.in_log = std::move(open);
     } else {
       for (const Indexes& chunk : split(open)) {
@@ -266,6 +266,10 @@ class PlacementPlanner {
 };
 
 }  // namespace
+
+bool fit_log(std::uint64_t bytes, const PlacementRules& rules) {
+  return bytes <= std::min(std::uint64_t{rules.unit} * rules.k, rules.log_bytes);
+}
 
 PlacementPlan plan_placement(std::span<const PlacementItem> items, const PlacementRules& rules) {
   return PlacementPlanner(items, rules).run();

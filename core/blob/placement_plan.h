@@ -58,6 +58,10 @@ struct PlacementPlan {
   std::vector<std::size_t> in_log;
 };
 
+// Whether the plan for items of so many bytes in all, none of which has a place, is that all of
+// them ride in the log.
+bool fit_log(std::uint64_t bytes, const PlacementRules& rules);
+
 // Cost: O(n k log n), a few microseconds for ten items.
 PlacementPlan plan_placement(std::span<const PlacementItem> items, const PlacementRules& rules);
 

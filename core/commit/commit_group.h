@@ -29,7 +29,6 @@ struct Submission {
   Lsn lsn = 0;
   LogRecord record;
   std::string encoded;  // the record without the group's part
-  std::string sealed;   // all of it
   std::vector<StripeWrite> stripes;
   std::vector<UnplacedBlob> unplaced;  // the group decides about their places
   std::vector<GivenPack> packs;        // but for those of `unplaced` that these have places for

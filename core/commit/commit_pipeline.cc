@@ -18,6 +18,7 @@ CommitPipeline::CommitPipeline(io::Executor& executor, const StoreShape& shape, 
       repair_(std::move(repair)),
       mutex_(executor),
       changed_(executor),
+      log_capacity_(log.capacity()),
       log_(std::move(log), log_blobs, shape.record),
       positions_(log_.writer().next_lsn()),
       open_(positions_.durable()),
@@ -36,15 +37,14 @@ std::uint64_t CommitPipeline::max_packing_record() {
 }
 
 Result<bool> CommitPipeline::try_reserve(Submission& submission, LogRoom from) {
-  const std::uint64_t limit = max_record();
   const std::uint64_t size = record_bound(submission);
-  if (size > limit) {
+  const io::Lock lock(mutex_);
+  if (const std::uint64_t limit = log_.record_limit(); size > limit) {
     return Error{ErrorCode::kTooBig,
                  "the metadata of one transaction takes " + format_size(size) +
                      ", the log takes at most " + format_size(limit),
                  "Use several transactions, or a writer for large objects."};
   }
-  const io::Lock lock(mutex_);
   const std::uint64_t room = log_.room_for(size);
   if (state_.stopped().has_value()) return *state_.stopped();
   if (!log_.has_room(room, from)) return false;
@@ -98,15 +98,18 @@ bool CommitPipeline::waits_for_company() const {
 }
 
 // In three steps: take the members (under the lock), decide about their unplaced blobs and encode
-// (without), take a place in the log (under the lock again). One thread at a time (C5).
+// (without), take a place in the log (under the lock again; what is left to encode is the block's
+// header). One thread at a time (C5).
 CommitGroup* CommitPipeline::seal() {
   const io::NoUnwinding none("a group of commits");
   std::vector<Submission> members;
   CommitLog::PayloadRoom room;
   io::Nanos taken_at = 0;
+  std::uint32_t block_size = 0;
   {
     const io::Lock lock(mutex_);
     if (!may_seal()) return nullptr;
+    block_size = log_.writer().block_size();
     taken_at = executor_.clock().now();
     members = open_.take();
     room = log_.hold_payload_room(members);
@@ -119,7 +122,7 @@ CommitGroup* CommitPipeline::seal() {
     give_up(std::move(members), placed.error());
     return nullptr;
   }
-  const std::vector<std::string_view> records = records_.encode(members);
+  kv::LogBody records = records_.encode(members, block_size, buffers_, scratch_);
 
   LsnWaiters::WakeUp wake_up;
   const io::Lock lock(mutex_);
@@ -136,7 +139,7 @@ CommitGroup* CommitPipeline::seal() {
   // Room has been set aside for all of them; what fences and watermarks have taken since came out
   // of the reserve, so this may reach into it.
   Result<kv::PreparedBlock> block = log_.writer().prepare(
-      members.front().lsn, records, positions_.durable(), kv::LogPurpose::kInternal);
+      members.front().lsn, std::move(records), positions_.durable(), kv::LogPurpose::kInternal);
   HEXAD_ASSERT(block.ok());  // C4
   positions_.set_in_log(members.back().lsn);
   CommitGroup* group = admit(std::move(block).value(), std::move(members), taken_at);
@@ -392,11 +395,6 @@ Lsn CommitPipeline::recorded() {
 std::uint64_t CommitPipeline::log_used() {
   const io::Lock lock(mutex_);
   return log_.writer().used();
-}
-
-std::uint64_t CommitPipeline::log_capacity() {
-  const io::Lock lock(mutex_);
-  return log_.writer().capacity();
 }
 
 Epoch CommitPipeline::epoch() {

@@ -73,6 +73,7 @@
 #include "core/space/space.h"
 #include "core/stats/counters.h"
 #include "io/executor.h"
+#include "kv/log/log_buffers.h"
 #include "kv/log/log_writer.h"
 
 namespace hexad::core {
@@ -152,7 +153,7 @@ class CommitPipeline {
   std::optional<Lost> lost_buffered();
   Lsn recorded();
   std::uint64_t log_used();
-  std::uint64_t log_capacity();
+  std::uint64_t log_capacity() const { return log_capacity_; }
   // Largest record that a transaction may have, bytes.
   std::uint64_t max_record();
   // How long a record may get that says where packed payloads are, bytes (C4).
@@ -241,6 +242,9 @@ class CommitPipeline {
 
   io::Mutex mutex_;
   io::CondVar changed_;
+  const std::uint64_t log_capacity_;
+  kv::LogBuffers buffers_;         // of any thread
+  GroupRecords::Scratch scratch_;  // of whoever seals (C5)
   CommitLog log_ HEXAD_GUARDED_BY(mutex_);
   CommitPositions positions_ HEXAD_GUARDED_BY(mutex_);
   OpenGroup open_ HEXAD_GUARDED_BY(mutex_);  // after stop(): what is visible may still need it

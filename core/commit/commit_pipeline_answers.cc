@@ -61,6 +61,7 @@ void CommitPipeline::advance(LsnWaiters::WakeUp& wake_up) {
     records_.publish(*group);
     positions_.raise_durable(group->last_lsn());
     positions_.raise_recorded(group->block.block.header.watermark);
+    buffers_.put(group->block.block.take_buffer());  // all requests have their outcome
   }
   answers_.take_reached(positions_.answered(), positions_.durable(), due, wake_up);
   if (due.empty()) return;

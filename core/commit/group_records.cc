@@ -1,6 +1,7 @@
 #include "core/commit/group_records.h"
 
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace hexad::core {
@@ -9,6 +10,8 @@ namespace {
 
 // An empty group part, and what the counts of a full one take more.
 constexpr std::uint64_t kGroupFraming = 32;
+// What encode() keeps of a group's parts, bytes: those of hundreds of small blobs.
+constexpr std::size_t kMostScratch = 64 << 10;
 
 }  // namespace
 
@@ -33,6 +36,10 @@ Status GroupRecords::place_unplaced(std::vector<Submission>& members,
                                     std::uint64_t payload_room) const {
   std::vector<UnplacedBlob> unplaced;
   std::vector<GivenPack> given;
+  std::size_t count = 0;
+  for (const Submission& member : members) count += member.unplaced.size();
+  if (count == 0) return {};  // and no packs without blobs
+  unplaced.reserve(count);
   for (Submission& member : members) {
     for (GivenPack& pack : member.packs) {
       for (PackPlan::Slot& slot : pack.plan.slots) slot.item += unplaced.size();
@@ -42,7 +49,6 @@ Status GroupRecords::place_unplaced(std::vector<Submission>& members,
     member.unplaced.clear();
     member.packs.clear();
   }
-  if (unplaced.empty()) return {};
   HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(unplaced), payload_room, given));
   for (const StripeWrite& stripe : placed.stripes) {
     in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
@@ -54,6 +60,10 @@ Status GroupRecords::place_unplaced(std::vector<Submission>& members,
     if (log_blobs_.add_payload(std::move(blob))) space_.release(PromisedUnits(units));
   }
   const auto append = [](auto& to, auto& from) {
+    if (to.empty()) {
+      to = std::move(from);
+      return;
+    }
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
   Submission& first = members.front();
@@ -64,13 +74,35 @@ Status GroupRecords::place_unplaced(std::vector<Submission>& members,
   return {};
 }
 
-std::vector<std::string_view> GroupRecords::encode(std::vector<Submission>& members) const {
-  std::vector<std::string_view> records;
-  for (Submission& member : members) {
-    member.sealed = member.encoded + encode_group_part(member.record.group, shape_.record);
-    records.push_back(member.sealed);
+// Payloads are copied once, from where they lie into the block.
+kv::LogBody GroupRecords::encode(const std::vector<Submission>& members, std::uint32_t block_size,
+                                 kv::LogBuffers& buffers, Scratch& scratch) const {
+  auto& [groups, records] = scratch;
+  for (const Submission& member : members) {
+    append_group_part(member.record.group, shape_.record, groups);
   }
-  return records;
+  const std::string_view bytes = groups.bytes;
+  auto place = groups.places.begin();
+  std::size_t from = 0;
+  const auto next = [&] {
+    const std::size_t begin = std::exchange(from, *place++);
+    return bytes.substr(begin, from - begin);
+  };
+  for (const Submission& member : members) {
+    records.begin_record();
+    records.add_part(member.encoded);
+    for (const UnplacedPayload& payload : member.record.group.payloads) {
+      records.add_part(next());
+      records.add_part(payload.bytes);
+    }
+    records.add_part(next());
+  }
+  kv::LogBody body = kv::encode_log_body(records, block_size, buffers);
+  records.clear();
+  groups.places.clear();
+  groups.bytes.clear();
+  if (groups.bytes.capacity() > kMostScratch) scratch = {};
+  return body;
 }
 
 void GroupRecords::publish(const CommitGroup& group) const {

@@ -6,17 +6,19 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "core/blob/in_flight_cells.h"
 #include "core/commit/commit_group.h"
 #include "core/commit/stripe_placer.h"
+#include "core/record/group_part.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
 #include "core/space/space.h"
 #include "core/stats/counters.h"
+#include "kv/log/log_buffers.h"
+#include "kv/log/log_format.h"
 
 namespace hexad::core {
 
@@ -39,8 +41,15 @@ class GroupRecords {
   // The places of the members' unplaced blobs, into the record of the first; at most so many bytes
   // of them ride in the log. Errors: as StripePlacer::place().
   Status place_unplaced(std::vector<Submission>& members, std::uint64_t payload_room) const;
-  // Of the members, which own what the result points to.
-  std::vector<std::string_view> encode(std::vector<Submission>& members) const;
+  // What encode() needs for as long as it runs, kept so that it asks for no memory. Of whoever
+  // seals (C5).
+  struct Scratch {
+    CutGroupParts groups;
+    kv::GatheredRecords records;
+  };
+  // The records of the members, as they stand in a log block; in memory of `buffers`.
+  kv::LogBody encode(const std::vector<Submission>& members, std::uint32_t block_size,
+                     kv::LogBuffers& buffers, Scratch& scratch) const;
   // The group is durable.
   void publish(const CommitGroup& group) const;
 

@@ -34,7 +34,7 @@ std::unique_ptr<CommitGroup> GroupRequests::make(kv::PreparedBlock block,
   const auto is_fast = [this](const io::IoRequest& request) {
     return members_.owner(request.device)->role == alloc::DeviceRole::kLog;
   };
-  const std::vector<io::IoRequest>& copies = group->block.requests;
+  std::vector<io::IoRequest>& copies = group->block.requests;
   // In memory it is durable at once. Where it shares a cache with something that is waited for, the
   // flush of that makes it durable, too: left behind, it would take a round and a flush more from
   // the same disk, and be no gain.
@@ -45,8 +45,8 @@ std::unique_ptr<CommitGroup> GroupRequests::make(kv::PreparedBlock block,
     const auto is_beside = [&](const io::IoRequest& other) {
       return members_.flush_domain(other.device) == domain;
     };
-    const std::vector<io::IoRequest>& main = group->main.batch.requests;
-    return std::any_of(main.begin(), main.end(), is_beside) ||
+    const std::vector<io::IoRequest>& before = group->main.batch.requests;
+    return std::any_of(before.begin(), before.end(), is_beside) ||
            std::any_of(copies.begin(), copies.end(), [&](const io::IoRequest& other) {
              return is_fast(other) && is_beside(other);
            });
@@ -55,8 +55,16 @@ std::unique_ptr<CommitGroup> GroupRequests::make(kv::PreparedBlock block,
       log_durability_ == LogDurability::kFast && std::any_of(copies.begin(), copies.end(), is_fast);
   for (const io::IoRequest& copy : copies) {
     counters_.add(CounterId::kDeviceBytesLog, copy.length);
-    Round& round = answer_early && !goes_along(copy) ? group->behind : group->main;
-    round.batch.requests.push_back(copy);
+  }
+  std::vector<io::IoRequest>& main = group->main.batch.requests;
+  if (main.empty() && !answer_early) {
+    main = std::exchange(copies, {});
+  } else {
+    main.reserve(main.size() + copies.size());
+    for (const io::IoRequest& copy : copies) {
+      Round& round = answer_early && !goes_along(copy) ? group->behind : group->main;
+      round.batch.requests.push_back(copy);
+    }
   }
   for (Round* round : {&group->ahead, &group->main, &group->behind}) {
     round->group = group.get();
@@ -87,7 +95,13 @@ void GroupRequests::note_size(const CommitGroup& group) const {
 // request of a group to its flush domain carries its own flush: one trip to the device. Several are
 // plain writes, and one flush follows for all of them: two trips, but one flush.
 void GroupRequests::choose_modes(std::vector<io::IoRequest>& requests) const {
-  std::vector<std::uint32_t> count(members_.flush_domains());
+  const std::size_t domains = members_.flush_domains();
+  if (domains == 0) {
+    for (io::IoRequest& request : requests) request.mode = io::WriteMode::kCached;
+    return;
+  }
+  if (requests.empty()) return;
+  std::vector<std::uint32_t> count(domains);
   for (const io::IoRequest& request : requests) {
     const FlushDomain domain = members_.flush_domain(request.device);
     if (domain != kNoFlushDomain) ++count[domain];

@@ -35,6 +35,10 @@ std::vector<Submission> OpenGroup::take() {
     for (const UnplacedBlob& blob : submissions_[count].unplaced) bytes += blob.stored.size();
     if (count > 0 && bytes > kMaxGroupBytes) break;
   }
+  if (count == submissions_.size()) {
+    bytes_ = 0;
+    return std::exchange(submissions_, {});
+  }
   std::vector<Submission> members;
   members.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

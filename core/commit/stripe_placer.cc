@@ -9,6 +9,16 @@
 
 namespace hexad::core {
 
+namespace {
+
+void leave_in_log(UnplacedBlob& blob, PlacedBlobs& placed) {
+  blob.stored = blob.stored.compact();  // it stays in memory until it is packed
+  placed.part.payloads.push_back(
+      {blob.place, blob.owner, blob.offset, std::string(as_text(blob.stored.bytes()))});
+}
+
+}  // namespace
+
 PlacementPlan StripePlacer::plan(const std::vector<UnplacedBlob>& blobs,
                                  std::uint32_t max_pack_units) const {
   return plan_some(blobs, std::vector<bool>(blobs.size()), max_pack_units, 0);
@@ -39,8 +49,28 @@ PlacementPlan StripePlacer::plan_some(const std::vector<UnplacedBlob>& blobs,
   return plan;
 }
 
+// Whether plan_some() would say so of all of them, as for a lone small write.
+bool StripePlacer::ride_in_log(const std::vector<UnplacedBlob>& blobs,
+                               std::uint64_t log_bytes) const {
+  PlacementRules rules = pack_rules(shape_, shape_.max_pack_units);
+  rules.log_bytes = log_bytes;
+  std::uint64_t bytes = 0;
+  for (const UnplacedBlob& blob : blobs) {
+    if (blob.where.units > 0) return false;
+    bytes += blob.stored.size();
+  }
+  return fit_log(bytes, rules);
+}
+
 Result<PlacedBlobs> StripePlacer::place(std::vector<UnplacedBlob> blobs, std::uint64_t log_bytes,
                                         const std::vector<GivenPack>& given) const {
+  if (given.empty() && ride_in_log(blobs, log_bytes)) {
+    PlacedBlobs placed;
+    placed.part.payloads.reserve(blobs.size());
+    for (UnplacedBlob& blob : blobs) leave_in_log(blob, placed);
+    placed.in_log = std::move(blobs);
+    return placed;
+  }
   std::vector<bool> is_given(blobs.size());
   for (const GivenPack& pack : given) {
     for (const PackPlan::Slot& slot : pack.plan.slots) is_given[slot.item] = true;
@@ -76,11 +106,8 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<UnplacedBlob> blobs, std::ui
     return status.error();
   }
   for (const std::size_t item : plan.in_log) {
-    UnplacedBlob& blob = blobs[item];
-    blob.stored = blob.stored.compact();  // it stays in memory until it is packed
-    placed.part.payloads.push_back(
-        {blob.place, blob.owner, blob.offset, std::string(as_text(blob.stored.bytes()))});
-    placed.in_log.push_back(std::move(blob));
+    leave_in_log(blobs[item], placed);
+    placed.in_log.push_back(std::move(blobs[item]));
   }
   return placed;
 }

@@ -58,6 +58,7 @@ class StripePlacer {
                             const std::vector<GivenPack>& given = {}) const;
 
  private:
+  bool ride_in_log(const std::vector<UnplacedBlob>& blobs, std::uint64_t log_bytes) const;
   PlacementPlan plan_some(const std::vector<UnplacedBlob>& blobs, const std::vector<bool>& left_out,
                           std::uint32_t max_pack_units, std::uint64_t log_bytes) const;
   void plan_shorter(const PackPlan& pack, const std::vector<UnplacedBlob>& blobs,

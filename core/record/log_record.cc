@@ -8,6 +8,7 @@
 #include "alloc/device_layout.h"
 #include "base/codec.h"
 #include "base/units.h"
+#include "core/record/group_part.h"
 #include "core/record/sum_codec.h"
 
 namespace hexad::core {
@@ -234,13 +235,14 @@ UnplacedPlace decode_place(Decoder& in, const RecordShape& shape) {
   return place;
 }
 
-void encode_payload(Encoder& out, const UnplacedPayload& payload) {
+// All but its bytes, which come behind it.
+void encode_payload_head(Encoder& out, const UnplacedPayload& payload) {
   HEXAD_ASSERT(!payload.owner.empty() && payload.owner.size() <= kMaxKeySize);
   HEXAD_ASSERT(!payload.bytes.empty() && payload.bytes.size() <= kPageSpan);
   encode_log_place(out, payload.place);
   out.bytes(payload.owner);
   out.varint(payload.offset);
-  out.bytes(payload.bytes);
+  out.varint(payload.bytes.size());
 }
 
 UnplacedPayload decode_payload(Decoder& in) {
@@ -384,22 +386,34 @@ std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
   return bytes;
 }
 
-std::string encode_group_part(const GroupPart& group, const RecordShape& shape) {
+void append_group_part(const GroupPart& group, const RecordShape& shape, CutGroupParts& parts) {
   HEXAD_ASSERT(is_consistent(group));
-  std::string bytes;
-  std::size_t payloads = 0;
-  for (const UnplacedPayload& payload : group.payloads) {
-    payloads += kNumbersOfOne + payload.owner.size() + payload.bytes.size();
-  }
-  bytes.reserve(kNumbersOfOne * (1 + group.allocated.size() + group.placed.size()) + payloads);
-  Encoder out(bytes);
+  Encoder out(parts.bytes);
   out.varint(group.allocated.size());
   for (const StripeProof& proof : group.allocated) encode_proof(out, proof, shape);
   out.varint(group.placed.size());
   for (const UnplacedPlace& place : group.placed) encode_place(out, place, shape);
   out.varint(group.payloads.size());
-  for (const UnplacedPayload& payload : group.payloads) encode_payload(out, payload);
-  return bytes;
+  for (const UnplacedPayload& payload : group.payloads) {
+    encode_payload_head(out, payload);
+    parts.places.push_back(out.size());
+  }
+  parts.places.push_back(out.size());
+}
+
+std::string encode_group_part(const GroupPart& group, const RecordShape& shape) {
+  CutGroupParts parts;
+  parts.bytes.reserve(kNumbersOfOne * (1 + group.allocated.size() + group.placed.size()));
+  append_group_part(group, shape, parts);
+  if (group.payloads.empty()) return std::move(parts.bytes);
+  std::string bytes;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < group.payloads.size(); ++i) {
+    bytes.append(parts.bytes, from, parts.places[i] - from);
+    bytes += group.payloads[i].bytes;
+    from = parts.places[i];
+  }
+  return bytes.append(parts.bytes, from);
 }
 
 std::string encode_log_record(const LogRecord& record, const RecordShape& shape) {

@@ -87,6 +87,7 @@ bool LogBlobs::add_payload(UnplacedBlob blob) {
 // In the order of the blobs, whatever that of the stripes is: then each is found, or made, at the
 // end of what is known of its transaction.
 PromisedUnits LogBlobs::set_places(const std::vector<UnplacedPlace>& places) {
+  if (places.empty()) return {};
   std::vector<const UnplacedPlace*> sorted;
   sorted.reserve(places.size());
   for (const UnplacedPlace& place : places) sorted.push_back(&place);

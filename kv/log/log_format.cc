@@ -15,6 +15,10 @@ Error corrupt(std::string what) {
   return Error{ErrorCode::kCorruption, "log block: " + std::move(what), ""};
 }
 
+// From this many bytes on the sum of a body is joined to that of its header, which costs as much as
+// to sum some KiB.
+constexpr std::uint64_t kSummedEarly = 64 << 10;
+
 std::size_t varint_size(std::uint64_t value) {
   std::size_t size = 1;
   while (value >= 0x80) {
@@ -24,20 +28,53 @@ std::size_t varint_size(std::uint64_t value) {
   return size;
 }
 
-std::uint64_t body_size(std::span<const std::string_view> records) {
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    size += varint_size(records[i].size()) + varint_size(i) + records[i].size();
-  }
-  return size;
+std::uint64_t framed_size(std::uint64_t size, std::size_t index) {
+  return varint_size(size) + varint_size(index) + size;
 }
 
-std::string encode_header(const LogBlockHeader& header) {
-  std::string text;
-  text.reserve(kLogHeaderSize);
-  Encoder out(text);
+std::uint64_t block_length(std::uint64_t body_length, std::uint32_t block_size) {
+  return round_up(kLogHeaderSize + body_length + kLogTrailerSize, block_size);
+}
+
+// Writes what Encoder writes, to memory that has room for it.
+class Place {
+ public:
+  explicit Place(std::byte* at) : at_(at) {}
+  void raw(std::string_view bytes) {
+    copy_bytes({at_, bytes.size()}, as_bytes(bytes));
+    at_ += bytes.size();
+  }
+  void varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      *at_++ = static_cast<std::byte>(value | 0x80);
+      value >>= 7;
+    }
+    *at_++ = static_cast<std::byte>(value);
+  }
+  void le32(std::uint32_t value) { little_endian(value); }
+  void le64(std::uint64_t value) { little_endian(value); }
+  void u8(std::uint8_t value) { *at_++ = static_cast<std::byte>(value); }
+  void zeros(std::size_t count) {
+    fill_zero({at_, count});
+    at_ += count;
+  }
+  std::byte* at() const { return at_; }
+
+ private:
+  template <typename T>
+  void little_endian(T value) {
+    for (std::size_t i = 0; i < sizeof(T); ++i) at_[i] = static_cast<std::byte>(value >> (8 * i));
+    at_ += sizeof(T);
+  }
+
+  std::byte* at_;
+};
+
+// Returns the crc32c of the header, which stands at its end and begins that of the block.
+std::uint32_t encode_header(const LogBlockHeader& header, std::byte* begin) {
+  Place out(begin);
   out.raw(kMagic);
-  encode_uuid(out, header.uuid);
+  for (const std::uint8_t byte : header.uuid.bytes) out.u8(byte);
   out.le64(header.epoch);
   out.le64(header.position);
   out.le64(header.length);
@@ -51,9 +88,10 @@ std::string encode_header(const LogBlockHeader& header) {
   out.le64(header.watermark);
   out.le64(header.fence_end_lsn);
   out.le64(header.nonce);
-  out.zeros(kHeaderCrcOffset - out.size());
-  out.le32(crc32c(as_bytes(text)));
-  return text;
+  out.zeros(static_cast<std::size_t>(begin + kHeaderCrcOffset - out.at()));
+  const std::uint32_t crc = log_block_crc_start({begin, kLogHeaderSize});
+  out.le32(crc);
+  return crc;
 }
 
 // L1 to L4 and that the lengths agree with one another; nothing when all is well.
@@ -88,44 +126,71 @@ std::string_view broken_rule(const LogBlockHeader& header) {
 
 std::uint64_t log_block_length(std::span<const std::string_view> records,
                                std::uint32_t block_size) {
-  return round_up(kLogHeaderSize + body_size(records) + kLogTrailerSize, block_size);
+  std::uint64_t body = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) body += framed_size(records[i].size(), i);
+  return block_length(body, block_size);
 }
 
-EncodedLogBlock encode_log_block(LogBlockHeader header, std::span<const std::string_view> records,
-                                 std::uint32_t block_size) {
-  const std::uint64_t body_length = body_size(records);
-  header.length = round_up(kLogHeaderSize + body_length + kLogTrailerSize, block_size);
-  HEXAD_ASSERT(header.length <= kMaxLogBlock);
-  header.record_count = static_cast<std::uint32_t>(records.size());
-  header.body_length = static_cast<std::uint32_t>(body_length);
+LogBody encode_log_body(const GatheredRecords& records, std::uint32_t block_size,
+                        LogBuffers& buffers) {
+  std::uint64_t size = 0;
+  std::size_t count = 0;
+  for (const GatheredRecords::Record& record : records.records()) {
+    size += framed_size(record.size, count++);
+  }
+  const std::uint64_t length = block_length(size, block_size);
+  HEXAD_ASSERT(length <= kMaxLogBlock);
+  LogBody body;
+  body.record_count = static_cast<std::uint32_t>(count);
+  body.length = static_cast<std::uint32_t>(size);
+  body.buffer = buffers.take(length);
+  std::byte* const begin = body.buffer.bytes.data();
+  Place out(begin + kLogHeaderSize);
+  auto part = records.parts().begin();
+  std::size_t index = 0;
+  for (const GatheredRecords::Record& record : records.records()) {
+    out.varint(record.size);
+    out.varint(index++);
+    const auto end = records.parts().begin() + static_cast<std::ptrdiff_t>(record.parts_until);
+    for (; part != end; ++part) out.raw(*part);
+  }
+  const std::uint64_t used = kLogHeaderSize + size + kLogTrailerSize;
+  if (body.buffer.written > used) {
+    fill_zero({begin + used, body.buffer.written - used});  // LB2
+  }
+  body.buffer.written = used;
+  if (size >= kSummedEarly) body.sum = crc32c({begin + kLogHeaderSize, size});
+  return body;
+}
+
+EncodedLogBlock encode_log_block(LogBlockHeader header, LogBody body) {
+  header.length = body.buffer.bytes.size();
+  header.record_count = body.record_count;
+  header.body_length = body.length;
   HEXAD_ASSERT(broken_rule(header).empty());  // L1-L4
 
   EncodedLogBlock encoded;
   encoded.header = header;
-  encoded.bytes = AlignedBuffer(header.length);
-  const MutByteView all = encoded.bytes.bytes();
-  const std::string head = encode_header(header);
-  copy_bytes(all, as_bytes(head));
-  std::uint64_t at = kLogHeaderSize;
-  std::string frame;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    frame.clear();
-    Encoder out(frame);
-    out.varint(records[i].size());
-    out.varint(i);
-    copy_bytes(all.subspan(at), as_bytes(frame));
-    at += frame.size();
-    copy_bytes(all.subspan(at), as_bytes(records[i]));
-    at += records[i].size();
-  }
-  const std::uint32_t crc =
-      crc32c(ByteView(all).subspan(kLogHeaderSize, body_length), log_block_crc_start(all));
-  std::string trailer;
-  Encoder(trailer).le32(crc);
-  copy_bytes(all.subspan(at), as_bytes(trailer));
-  fill_zero(all.subspan(at + kLogTrailerSize));
-  encoded.crc = crc;
+  encoded.bytes = std::move(body.buffer.bytes);
+  std::byte* const begin = encoded.bytes.data();
+  const std::uint32_t start = encode_header(header, begin);
+  std::byte* const records = begin + kLogHeaderSize;
+  encoded.crc = body.sum.has_value() ? crc32c_joined(start, *body.sum, body.length)
+                                     : crc32c({records, body.length}, start);
+  Place(records + body.length).le32(encoded.crc);
   return encoded;
+}
+
+EncodedLogBlock encode_log_block(LogBlockHeader header, std::span<const std::string_view> records,
+                                 std::uint32_t block_size) {
+  GatheredRecords gathered;
+  gathered.reserve(records.size(), records.size());
+  for (const std::string_view record : records) {
+    gathered.begin_record();
+    gathered.add_part(record);
+  }
+  LogBuffers none(0);
+  return encode_log_block(header, encode_log_body(gathered, block_size, none));
 }
 
 Result<LogBlockHeader> decode_log_header(ByteView bytes) {

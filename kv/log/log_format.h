@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -20,6 +22,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/ids.h"
+#include "kv/log/log_buffers.h"
 
 namespace hexad::kv {
 
@@ -90,10 +93,57 @@ struct LogBlock {
   }
 };
 
+// The records of a block before they are copied into it: each in parts that lie anywhere.
+class GatheredRecords {
+ public:
+  struct Record {
+    std::uint64_t size = 0;       // bytes of all its parts
+    std::size_t parts_until = 0;  // its parts end there, and begin where those before it end
+  };
+
+  void reserve(std::size_t records, std::size_t parts) {
+    records_.reserve(records);
+    parts_.reserve(parts);
+  }
+  // The next record, without parts so far.
+  void begin_record() { records_.push_back({0, parts_.size()}); }
+  // The next part of that record. What it points to has to stay until the block is encoded.
+  void add_part(std::string_view part) {
+    parts_.push_back(part);
+    records_.back().size += part.size();
+    records_.back().parts_until = parts_.size();
+  }
+  // None again; its memory is kept.
+  void clear() {
+    records_.clear();
+    parts_.clear();
+  }
+  const std::vector<Record>& records() const { return records_; }
+  const std::vector<std::string_view>& parts() const { return parts_; }
+
+ private:
+  std::vector<Record> records_;
+  std::vector<std::string_view> parts_;
+};
+
+// The records of a block in the block's own memory, framed and padded. Head and trailer are missing
+// until it is known what the block follows.
+struct LogBody {
+  LogBuffer buffer;
+  std::uint32_t record_count = 0;
+  std::uint32_t length = 0;          // bytes of framed records
+  std::optional<std::uint32_t> sum;  // their crc32c, where it was worth while to have it early
+};
+
 struct EncodedLogBlock {
   AlignedBuffer bytes;  // header.length of them
   LogBlockHeader header;
   std::uint32_t crc = 0;
+
+  // Its memory, for another one.
+  LogBuffer take_buffer() {
+    return {std::move(bytes), kLogHeaderSize + header.body_length + kLogTrailerSize};
+  }
 
   LogPoint point() const {
     return {header.position, header.end(), crc, header.epoch, header.last_lsn()};
@@ -103,9 +153,16 @@ struct EncodedLogBlock {
 // Bytes that a block with these records takes, padded to `block_size`. Cost: one pass over sizes.
 std::uint64_t log_block_length(std::span<const std::string_view> records, std::uint32_t block_size);
 
-// Encodes; length, record_count and body_length of `header` are computed here. `records` may be
-// empty, one per LSN from header.first_lsn on. Asserts L1-L4 and that the length is at most
-// kMaxLogBlock: the caller has checked. Cost: one copy and one crc pass.
+// The records, in memory of `buffers`. Asserts that the block is no longer than kMaxLogBlock: the
+// caller has checked. Needs nothing that is known only when the block has its place, so nobody has
+// to wait for it. Cost: one copy, and for long ones a crc pass.
+LogBody encode_log_body(const GatheredRecords& records, std::uint32_t block_size,
+                        LogBuffers& buffers);
+// Completes the block; length, record_count and body_length of `header` are computed here. The
+// records have the LSNs from header.first_lsn on; there may be none. Asserts L1-L4. Cost: a crc
+// pass over a short body; for a long one less than a microsecond.
+EncodedLogBlock encode_log_block(LogBlockHeader header, LogBody body);
+// The same, of records in one part each.
 EncodedLogBlock encode_log_block(LogBlockHeader header, std::span<const std::string_view> records,
                                  std::uint32_t block_size);
 

@@ -68,21 +68,39 @@ std::uint64_t LogWriter::max_block_size() const {
   return std::min(kMaxLogBlock, round_down((size_ - reserve_) / 2, options_.block_size));
 }
 
-Result<PreparedBlock> LogWriter::prepare(Lsn first_lsn, std::span<const std::string_view> records,
-                                         Lsn watermark, LogPurpose purpose) {
+Result<PreparedBlock> LogWriter::prepare(Lsn first_lsn, LogBody records, Lsn watermark,
+                                         LogPurpose purpose) {
   HEXAD_ASSERT(first_lsn == next_lsn());
-  HEXAD_ASSERT(!records.empty());
+  HEXAD_ASSERT(records.record_count > 0);
   LogBlockHeader header;
   header.kind = LogBlockKind::kRecords;
   header.watermark = watermark;
-  return place(header, records, purpose);
+  return place(header, std::move(records), purpose);
+}
+
+Result<PreparedBlock> LogWriter::prepare(Lsn first_lsn, std::span<const std::string_view> records,
+                                         Lsn watermark, LogPurpose purpose) {
+  HEXAD_TRY(check_length(length_of(records)));
+  GatheredRecords gathered;
+  for (const std::string_view record : records) {
+    gathered.begin_record();
+    gathered.add_part(record);
+  }
+  LogBuffers none(0);
+  return prepare(first_lsn, encode_log_body(gathered, options_.block_size, none), watermark,
+                 purpose);
+}
+
+LogBody LogWriter::no_records() const {
+  LogBuffers none(0);
+  return encode_log_body({}, options_.block_size, none);
 }
 
 Result<PreparedBlock> LogWriter::empty_block(Lsn watermark) {
   LogBlockHeader header;
   header.kind = LogBlockKind::kEmpty;
   header.watermark = watermark;
-  return place(header, {}, LogPurpose::kInternal);
+  return place(header, no_records(), LogPurpose::kInternal);
 }
 
 Result<PreparedBlock> LogWriter::fence(const LogPoint& last_good, Epoch new_epoch) {
@@ -95,7 +113,7 @@ Result<PreparedBlock> LogWriter::fence(const LogPoint& last_good, Epoch new_epoc
   header.fence_end_lsn = last_good.lsn;
   const LogPoint last_before = std::exchange(last_, last_good);
   const Epoch epoch_before = std::exchange(options_.epoch, new_epoch);
-  Result<PreparedBlock> prepared = place(header, {}, LogPurpose::kInternal);
+  Result<PreparedBlock> prepared = place(header, no_records(), LogPurpose::kInternal);
   if (!prepared.ok()) {
     last_ = last_before;
     options_.epoch = epoch_before;
@@ -109,16 +127,17 @@ Result<PreparedBlock> LogWriter::fence(const LogPoint& last_good, Epoch new_epoc
   return prepared;
 }
 
-Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
-                                       std::span<const std::string_view> records,
-                                       LogPurpose purpose) {
-  const std::uint64_t length = length_of(records);
-  if (length > max_block_size()) {
-    return Error{ErrorCode::kTooBig,
-                 "log: a block of " + format_size(length) + " is over the limit of " +
-                     format_size(max_block_size()),
-                 "use smaller transactions"};
-  }
+Status LogWriter::check_length(std::uint64_t length) const {
+  if (length <= max_block_size()) return {};
+  return Error{ErrorCode::kTooBig,
+               "log: a block of " + format_size(length) + " is over the limit of " +
+                   format_size(max_block_size()),
+               "use smaller transactions"};
+}
+
+Result<PreparedBlock> LogWriter::place(LogBlockHeader header, LogBody body, LogPurpose purpose) {
+  const std::uint64_t length = body.buffer.bytes.size();
+  HEXAD_TRY(check_length(length));
   LogPosition position = tail_;
   if (position % size_ + length > size_) position = round_up(position, size_);
   const std::uint64_t free = size_ - (purpose == LogPurpose::kUser ? reserve_ : 0);
@@ -136,7 +155,7 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
   header.previous_position = last_.position;
   header.previous_crc = last_.crc;
   PreparedBlock prepared;
-  prepared.block = encode_log_block(header, records, options_.block_size);
+  prepared.block = encode_log_block(header, std::move(body));
   prepared.requests.reserve(options_.areas.size());
   for (const LogArea& area : options_.areas) {
     prepared.requests.push_back(io::IoRequest::write(*area.device, area.offset + position % size_,
@@ -145,7 +164,7 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
   }
   last_ = prepared.point();  // LW2
   tail_ = last_.end;
-  remember({last_, !records.empty()});
+  remember({last_, prepared.block.header.record_count > 0});
   return prepared;
 }
 

@@ -72,6 +72,8 @@ class LogWriter {
   // The block with `records`, which take the LSNs from next_lsn() on; `first_lsn` has to be that.
   // `watermark` < first_lsn. On an error nothing has changed.
   // Errors: kNoSpace (the ring is full until the next trim), kTooBig (over max_block_size()).
+  Result<PreparedBlock> prepare(Lsn first_lsn, LogBody records, Lsn watermark,
+                                LogPurpose purpose = LogPurpose::kUser);
   Result<PreparedBlock> prepare(Lsn first_lsn, std::span<const std::string_view> records,
                                 Lsn watermark, LogPurpose purpose = LogPurpose::kUser);
   // A block without records that records `watermark` (R9). Errors: kNoSpace.
@@ -119,8 +121,9 @@ class LogWriter {
 
  private:
   explicit LogWriter(LogWriterOptions options);
-  Result<PreparedBlock> place(LogBlockHeader header, std::span<const std::string_view> records,
-                              LogPurpose purpose);
+  Status check_length(std::uint64_t length) const;
+  Result<PreparedBlock> place(LogBlockHeader header, LogBody body, LogPurpose purpose);
+  LogBody no_records() const;
   // A block that trim can name. One without records may still be in flight when its LSN is
   // published.
   struct KnownBlock {

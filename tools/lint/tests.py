@@ -63,6 +63,7 @@ WITHOUT = {
     "core/transact/transaction_placer.h": "every commit; commit_rules_test.cc, empty_pool_test.cc",
     "core/transact/zone_maker.h": "waiting_zones_test.cc",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
+    "core/record/group_part.h": "log_record_test.cc",
     "core/commit/commit_group.h": "aggregates",
     "core/commit/commit_rounds.h": "commit_pipeline_test.cc, commit_pipeline_membership_test.cc, commit_pipeline_recall_test.cc",
     "core/commit/group_records.h": "stripe_placer_test.cc, commit_pipeline_test.cc",

@@ -1,5 +1,6 @@
 #include "core/blob/placement_plan.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -170,6 +171,28 @@ TEST_CASE("placement_plan: little to write goes into the log, and the lone small
   }
   CHECK(at_rest(equal_items(1, 300), rules).in_log == 300);
   CHECK(at_rest(equal_items(5, 4096), rules).in_log < 5 * 4096);
+}
+
+TEST_CASE("placement_plan: what fits the log goes there, all of it, in its order") {
+  io::Rng rng(58);
+  int fitting = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const PlacementRules rules = usual_rules(rng.below(40'000));
+    Items items(1 + rng.below(6));
+    std::uint64_t bytes = 0;
+    for (PlacementItem& item : items) {
+      item = {static_cast<std::uint32_t>(1 + rng.below(6'000)), kEntry, false};
+      bytes += item.stored;
+    }
+    if (!fit_log(bytes, rules)) continue;
+    ++fitting;
+    const PlacementPlan plan = plan_placement(items, rules);
+    REQUIRE(plan.packs.empty());
+    REQUIRE(plan.own_stripe.empty());
+    REQUIRE(plan.in_log.size() == items.size());
+    REQUIRE(std::is_sorted(plan.in_log.begin(), plan.in_log.end()));
+  }
+  REQUIRE(fitting > 100);
 }
 
 TEST_CASE("placement_plan: without room in the log everything gets a stripe") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "core/record/group_part.h"
 #include "tests/core/broken_input.h"
 #include "tests/core/random_records.h"
 #include "tests/core/sample_records.h"
@@ -20,6 +21,35 @@ TEST_CASE("log_record: random records come back as they were") {
     const Result<LogRecord> back = decode_log_record(encode_log_record(record, shape), shape);
     REQUIRE(back.ok());
     REQUIRE(*back == record);
+  }
+}
+
+TEST_CASE("log_record: groups' parts without their payloads are the same bytes, cut") {
+  io::Rng rng(31);
+  for (int round = 0; round < 300; ++round) {
+    const RecordShape shape = random_shape(rng);
+    std::vector<GroupPart> groups(1 + rng.below(4));
+    CutGroupParts cut;
+    std::string whole;
+    for (GroupPart& group : groups) {
+      group = random_log_record(rng, shape).group;
+      append_group_part(group, shape, cut);
+      whole += encode_group_part(group, shape);
+    }
+    std::string joined;
+    std::size_t from = 0;
+    auto place = cut.places.begin();
+    for (const GroupPart& group : groups) {
+      for (std::size_t i = 0; i <= group.payloads.size(); ++i) {
+        REQUIRE(place != cut.places.end());
+        joined.append(cut.bytes, from, *place - from);
+        if (i < group.payloads.size()) joined += group.payloads[i].bytes;
+        from = *place++;
+      }
+    }
+    REQUIRE(place == cut.places.end());
+    REQUIRE(from == cut.bytes.size());
+    REQUIRE(joined == whole);
   }
 }
 

@@ -52,6 +52,51 @@ TEST_CASE("log_format: a block comes back as it was encoded") {
   }
 }
 
+// LB2, and every way that a block is encoded gives the same bytes: records in parts, in memory that
+// held another block, with a sum of the body that is joined to that of the header.
+TEST_CASE("log_format: a block is the same whatever its memory and its parts were") {
+  io::Rng rng(95);
+  LogBuffers buffers(LogBuffers::kMost);
+  GatheredRecords gathered;
+  bool joined = false;
+  bool used_again = false;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<std::string> records(1 + rng.below(rng.chance(1, 4) ? 200 : 3));
+    const std::uint64_t longest = rng.chance(1, 8) ? 40'000 : 900;
+    for (std::string& record : records) {
+      record.resize(rng.below(longest));
+      for (char& byte : record) byte = static_cast<char>(1 + rng.below(255));
+    }
+    gathered.clear();
+    for (const std::string_view record : records) {
+      gathered.begin_record();
+      for (std::size_t at = 0; at < record.size();) {
+        const std::string_view part = record.substr(at, rng.below(record.size() + 1));
+        gathered.add_part(part);
+        at += part.size();
+      }
+    }
+    LogBody body = encode_log_body(gathered, kBlock, buffers);
+    joined |= body.sum.has_value();
+    EncodedLogBlock block = encode_log_block(sample_header(), std::move(body));
+    const EncodedLogBlock plain = sample(records, sample_header());
+    REQUIRE(block.header == plain.header);
+    REQUIRE(block.crc == plain.crc);
+    REQUIRE(as_text(block.bytes) == as_text(plain.bytes));
+    REQUIRE(decode_log_block(block.bytes)->crc == block.crc);
+    const std::byte* const memory = block.bytes.data();
+    const std::size_t used = kLogHeaderSize + block.header.body_length + kLogTrailerSize;
+    REQUIRE(is_zero(block.bytes.bytes().subspan(used)));
+    const std::uint64_t length = block.bytes.size();
+    buffers.put(block.take_buffer());
+    LogBuffer again = buffers.take(length);
+    used_again |= again.bytes.data() == memory && again.written == used;
+    buffers.put(std::move(again));
+  }
+  REQUIRE(joined);
+  REQUIRE(used_again);
+}
+
 TEST_CASE("log_format: empty blocks and fences have no records and keep the LSN") {
   LogBlockHeader header = sample_header();
   header.kind = LogBlockKind::kEmpty;
