@@ -75,6 +75,10 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
 }
 
 TransactionOp& Transaction::add(OpKind kind, std::string_view collection, std::string_view name) {
+  // Ops are large, and a second one seldom stays the last.
+  if (ops_.size() == ops_.capacity() && ops_.size() < 64) {
+    ops_.reserve(ops_.empty() ? 1 : ops_.size() * 8);
+  }
   TransactionOp& op = ops_.emplace_back();
   op.kind = kind;
   op.collection = collection;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/record/keys.h"
 #include "core/record/page_code.h"
@@ -44,11 +45,16 @@ class PageMemory {
     std::unique_ptr<KnownPage> known;
   };
   void drop(std::list<Entry>::iterator entry);
+  void insert(Key key, std::unique_ptr<KnownPage> known);
 
   std::size_t capacity_;
   std::size_t extents_ = 0;
   std::list<Entry> entries_;  // what was put last in front
-  std::map<Key, std::list<Entry>::iterator> by_key_;
+  using ByKey = std::map<Key, std::list<Entry>::iterator>;
+  ByKey by_key_;
+  // Of pages that were taken: they mostly come back. As many of both.
+  std::list<Entry> spare_entries_;
+  std::vector<ByKey::node_type> spare_keys_;
 };
 
 }  // namespace hexad::core

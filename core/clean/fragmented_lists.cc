@@ -26,18 +26,36 @@ void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn
   if (found != entries_.end()) {
     if (found->second.changed > changed) return;  // KQ1
     before = found->second.bytes.hidden;
-    erase(found);
   }
   const auto unreadable = unreadable_.find(key);
-  if (unreadable != unreadable_.end()) {
-    if (unreadable->second.changed > changed) return;  // KQ1
-    unreadable_.erase(unreadable);
+  const bool is_unreadable =
+      unreadable != unreadable_.end() && unreadable->second.changed > changed;  // KQ1
+  if (!is_unreadable && unreadable != unreadable_.end()) unreadable_.erase(unreadable);
+  if (is_unreadable || bytes.hidden == 0) {
+    if (found != entries_.end()) erase(found);
+    return;
   }
-  if (bytes.hidden == 0) return;
   if (bytes.hidden > before) {
     grown_.fetch_add(bytes.hidden - before, std::memory_order_acq_rel);
   }
-  insert(key, {bytes, changed, until});
+  if (found != entries_.end()) {
+    replace(found, {bytes, changed, until});
+  } else {
+    insert(key, {bytes, changed, until});
+  }
+}
+
+// In the memory that it has: small writes note the same list again and again.
+void FragmentedLists::replace(Entries::iterator at, const Entry& entry) {
+  const HiddenBytes& was = at->second.bytes;
+  hidden_.fetch_sub(was.hidden, std::memory_order_acq_rel);
+  shown_.fetch_sub(was.of - was.hidden, std::memory_order_acq_rel);
+  auto place = order_.extract({shown(was), at->first});
+  at->second = entry;
+  place.value().first = shown(entry.bytes);
+  order_.insert(std::move(place));
+  hidden_.fetch_add(entry.bytes.hidden, std::memory_order_acq_rel);
+  shown_.fetch_add(entry.bytes.of - entry.bytes.hidden, std::memory_order_acq_rel);
 }
 
 void FragmentedLists::insert(const std::string& key, const Entry& entry) {

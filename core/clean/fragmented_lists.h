@@ -81,6 +81,7 @@ class FragmentedLists {
   static std::uint32_t shown(const HiddenBytes& bytes);  // of 1024 parts
   void erase(Entries::iterator at) HEXAD_REQUIRES(mutex_);
   void insert(const std::string& key, const Entry& entry) HEXAD_REQUIRES(mutex_);
+  void replace(Entries::iterator at, const Entry& entry) HEXAD_REQUIRES(mutex_);
 
   io::Mutex mutex_;
   const std::size_t most_;

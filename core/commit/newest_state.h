@@ -55,6 +55,11 @@ class NewestState : public PlanSource {
   Result<Metadata::Peeked> peek(std::string_view key, const WarmKeys& warm) {
     return metadata_.peek_latest(key, warm);
   }
+  // The same for many keys in turn, with the value in `room`.
+  Result<Metadata::PeekedBytes> peek(std::string_view key, const WarmKeys& warm, IndexHold& hold,
+                                     std::string& room) {
+    return metadata_.peek_latest(key, warm, hold, room);
+  }
   // As scan_from(), within what the walk may meet still. Errors: those; kUnavailable (it gave up).
   Status scan_within(std::string_view prefix, std::string_view from, const Visit& visit,
                      MetadataWalk& walk);

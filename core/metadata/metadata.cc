@@ -65,24 +65,40 @@ void Metadata::note_settled(std::string_view key, std::uint64_t drops,
   settled_.insert_or_assign(std::string(key), std::move(noted));
 }
 
-std::optional<std::optional<std::string>> Metadata::without_index(std::string_view key) const {
-  std::optional<std::string> value;
+std::optional<std::optional<std::string_view>> Metadata::without_index(std::string_view key,
+                                                                       std::string& room) const {
+  using Value = std::optional<std::string_view>;
   for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
     if (table == nullptr) continue;
     const auto found = table->get(key);
     if (!found.has_value()) continue;
-    if (found->value.has_value()) value = *found->value;
-    return value;
+    if (!found->value.has_value()) return Value();
+    room = *found->value;
+    return Value(room);
   }
-  if (const Settled* known = settled(key)) return known->value;
-  return {};
+  const Settled* const known = settled(key);
+  if (known == nullptr) return {};
+  if (!known->value.has_value()) return Value();
+  room = *known->value;
+  return Value(room);
+}
+
+bool Metadata::has_without_index(std::string_view key) const {
+  for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+    if (table != nullptr && table->get(key).has_value()) return true;
+  }
+  return settled(key) != nullptr;
 }
 
 Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
   std::uint64_t drops = 0;
   {
     const io::Lock lock(mutex_);
-    if (auto known = without_index(key)) return *std::move(known);
+    std::string room;
+    if (const auto known = without_index(key, room)) {
+      if (!known->has_value()) return std::optional<std::string>();
+      return std::optional<std::string>(std::move(room));
+    }
     drops = drops_;
   }
   // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
@@ -106,7 +122,7 @@ Status Metadata::warm(std::span<const std::string> keys, WarmKeys& warm) {
     }
     for (const std::size_t end = std::min(keys.size(), i + kWarmedAtOnce); i < end; ++i) {
       const std::string& key = keys[i];
-      if (!warm.values_.contains(key) && !without_index(key).has_value()) missing.push_back(key);
+      if (!warm.values_.contains(key) && !has_without_index(key)) missing.push_back(key);
     }
   }
   if (missing.empty()) return {};
@@ -139,19 +155,43 @@ Status Metadata::warm(std::span<const std::string> keys, WarmKeys& warm) {
 }
 
 Result<Metadata::Peeked> Metadata::peek_latest(std::string_view key, const WarmKeys& warm) {
+  IndexHold hold;
+  std::string room;
+  HEXAD_TRY_ASSIGN(const PeekedBytes found, peek_latest(key, warm, hold, room));
+  Peeked peeked{found.known, std::nullopt};
+  if (found.value.has_value()) peeked.value = std::move(room);
+  return peeked;
+}
+
+Result<Metadata::PeekedBytes> Metadata::peek_latest(std::string_view key, const WarmKeys& warm,
+                                                    IndexHold& hold, std::string& room) {
   std::uint64_t drops = 0;
   {
     const io::Lock lock(mutex_);
-    if (auto known = without_index(key)) return Peeked{true, *std::move(known)};
+    if (const auto known = without_index(key, room)) return PeekedBytes{true, *known};
     drops = drops_;
     const auto read = warm.drops_ == drops_ ? warm.values_.find(key) : warm.values_.end();
-    if (read != warm.values_.end()) return Peeked{true, read->second};
+    if (read != warm.values_.end()) {
+      if (!read->second.has_value()) return PeekedBytes{true, std::nullopt};
+      room = *read->second;
+      return PeekedBytes{true, room};
+    }
   }
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
-  HEXAD_TRY_ASSIGN(const kv::IndexReader::Peeked found, index->peek(key));
-  Peeked peeked{found.known, std::nullopt};
+  // What a dropped memtable has brought into the index an older state does not show.
+  if (hold.index_ == nullptr || hold.drops_ != drops || hold.looks_ == kMostLooks) {
+    hold.let_go();
+    HEXAD_TRY_ASSIGN(hold.index_, index_.snapshot());
+    hold.drops_ = drops;
+    hold.looks_ = 0;
+  }
+  ++hold.looks_;
+  HEXAD_TRY_ASSIGN(const kv::IndexReader::Peeked found, hold.index_->peek(key));
+  PeekedBytes peeked{found.known, std::nullopt};
   if (!peeked.known) return peeked;
-  if (found.value.has_value()) peeked.value = *found.value;
+  if (found.value.has_value()) {
+    room = *found.value;
+    peeked.value = room;
+  }
   note_settled(key, drops, peeked.value);
   return peeked;
 }

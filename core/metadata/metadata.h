@@ -167,6 +167,20 @@ class WarmKeys {
   std::map<std::string, std::optional<std::string>, std::less<>> values_;
 };
 
+// A state of the index in which a thread looks keys up one after the other. Holds a reader, of
+// which a thread has one at a time (K10): let it go before another is made, and soon, for it pins
+// pages.
+class IndexHold {
+ public:
+  void let_go() { index_.reset(); }
+
+ private:
+  friend class Metadata;
+  std::unique_ptr<kv::IndexReader> index_;
+  std::uint64_t drops_ = 0;  // before it was made
+  int looks_ = 0;
+};
+
 class Metadata {
  public:
   // Both outlive it.
@@ -213,6 +227,15 @@ class Metadata {
     std::optional<std::string> value;
   };
   Result<Peeked> peek_latest(std::string_view key, const WarmKeys& warm);
+  // The same for many keys in turn. The value stands in `room`. What `hold` has is used as long as
+  // no memtable has been dropped since, and for so many look-ups.
+  static constexpr int kMostLooks = 64;
+  struct PeekedBytes {
+    bool known = true;
+    std::optional<std::string_view> value;
+  };
+  Result<PeekedBytes> peek_latest(std::string_view key, const WarmKeys& warm, IndexHold& hold,
+                                  std::string& room);
   // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
   // later change of the key does: what a patch may change (core/record/image_patch.h). Else
   // nothing.
@@ -241,9 +264,11 @@ class Metadata {
   friend class MetaView::Cursor;
 
   // What there is to say of the newest value without the index: the outer one is
-  // nothing when that has to be asked.
-  std::optional<std::optional<std::string>> without_index(std::string_view key) const
+  // nothing when that has to be asked. The bytes stand in `room`.
+  std::optional<std::optional<std::string_view>> without_index(std::string_view key,
+                                                               std::string& room) const
       HEXAD_REQUIRES(mutex_);
+  bool has_without_index(std::string_view key) const HEXAD_REQUIRES(mutex_);
   struct Settled {
     std::optional<std::string> value;
     // Of a value that can be decoded.

@@ -24,6 +24,11 @@ class CountedSource : public PlanSource {
     ++keys_;
     return source_.get(key);
   }
+  Result<std::optional<std::string_view>> look_up(std::string_view key,
+                                                  std::string& room) override {
+    ++keys_;
+    return source_.look_up(key, room);
+  }
   Status scan(std::string_view prefix, const Visit& visit) override {
     return source_.scan(prefix, counted(visit));
   }

@@ -74,11 +74,11 @@ void BlobOwners::keep(const ListName& name, ExtentList& list) {
 void BlobOwners::change(const ListName& was, const ExtentList& before, const ListName& is,
                         ExtentList& now, LogRecord& record) {
   note(before);
-  for (const Blob& blob : blobs_released(before, now)) {
-    if (blob.share == 0) {
-      add_release(record, blob);
+  for (const Blob* const blob : released_from(before, now)) {
+    if (blob->share == 0) {
+      add_release(record, *blob);
     } else {
-      --change_of(blob).owners;
+      --change_of(*blob).owners;
     }
   }
   const bool any_shared = std::any_of(now.begin(), now.end(),

@@ -17,13 +17,15 @@ bool keeps_plain(const Blob& blob) { return blob.share == 0 && blob.forward == F
 
 Page::Page(ExtentList was) : now_(std::move(was)) {}
 
-Page::Page(std::unique_ptr<KnownPage> remembered) : memory_(std::make_unique<Memory>()) {
+Page::Page(std::unique_ptr<KnownPage> remembered, ExtentList room)
+    : memory_(std::make_unique<Memory>()) {
   now_ = std::move(remembered->extents);
   remembered->extents.clear();
   is_as_before_ = false;
   memory_->known = std::move(remembered);
   memory_->plain = memory_->known->plain;
   memory_->extents = now_.size();
+  memory_->removed = std::move(room);
   ExtentOrigins& origins = memory_->origins;
   origins.reserve(now_.size() + 2);
   origins.assign(now_.size(), ExtentOrigin::fresh());
@@ -66,6 +68,12 @@ void Page::clear() {
   now_.clear();
 }
 
+void Page::give_lists(PlanRoom& room) {
+  room.give(std::move(was_));
+  room.give(std::move(now_));
+  if (memory_ != nullptr) room.give(std::move(memory_->removed));
+}
+
 ExtentList& Page::annotate() {
   settle();
   return now_;
@@ -96,8 +104,7 @@ void Page::overwrite(Extent extent) {
     ++kept;
   }
   memory.removed.resize(kept);
-  std::vector<ExtentOrigin> come;
-  come.reserve(3);
+  ShortList<ExtentOrigin, 3> come;
   if (done.head) come.push_back(first->of_part());
   come.push_back(ExtentOrigin::fresh());
   if (done.tail) come.push_back((behind - 1)->of_part());
@@ -174,7 +181,8 @@ Page::Splice Page::splice(const RecordShape& shape) {
   HEXAD_ASSERT(is_spliced());
   Memory& memory = *memory_;
   Splice splice;
-  const std::unique_ptr<KnownPage> known = std::move(memory.known);
+  memory.emptied = std::move(memory.known);
+  KnownPage* const known = memory.emptied.get();
   splice.page = splice_page(now_, memory.origins, shape, known->code);
   splice.value_before = std::move(known->code.value);
   for (std::size_t i = 0; i < memory.removed.size(); ++i) {
@@ -207,7 +215,9 @@ void Page::set_code(PageCode code) {
 std::unique_ptr<KnownPage> Page::hand_over() {
   HEXAD_ASSERT(written_);
   const bool plain = is_spliced() || is_plain(now_);
-  auto known = std::make_unique<KnownPage>();
+  std::unique_ptr<KnownPage> known;
+  if (memory_ != nullptr) known = std::move(memory_->emptied);
+  if (known == nullptr) known = std::make_unique<KnownPage>();
   known->plain = plain;
   known->extents = std::move(now_);
   known->code = std::move(code_);

@@ -15,8 +15,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/short_list.h"
+#include "core/plan/plan_room.h"
 #include "core/record/page_code.h"
 #include "core/record/record.h"
 
@@ -27,7 +30,8 @@ class Page {
   Page() = default;  // was not there
   // As the metadata has it.
   explicit Page(ExtentList was);
-  explicit Page(std::unique_ptr<KnownPage> remembered);
+  // `room`: an empty list, for what small writes cover.
+  explicit Page(std::unique_ptr<KnownPage> remembered, ExtentList room = {});
   // New: shows the list, and is to be written.
   static Page made_of(ExtentList now);
 
@@ -39,6 +43,11 @@ class Page {
 
   // For any change; the page is to be written then. Cost: a copy of the list, once.
   ExtentList& change();
+  // Whether now() has no memory; some of a list that is not needed any more.
+  bool needs_memory() const { return now_.capacity() == 0; }
+  void lend(ExtentList memory) { now_ = std::move(memory); }
+  // Nobody asks for its lists any more.
+  void give_lists(PlanRoom& room);
   // Shows nothing from here on.
   void clear();
   // overwrite() of the list. Cost: of what it covers, and what lies behind that is moved.
@@ -63,7 +72,7 @@ class Page {
   struct Splice {
     SplicedPage page;
     std::string value_before;
-    std::vector<const Blob*> released;  // into the page
+    ShortList<const Blob*, 16> released;  // into the page
   };
   Splice splice(const RecordShape& shape);
   // Precondition: now() is not empty. The same for any other page, by whatever is known of it.
@@ -90,14 +99,15 @@ class Page {
  private:
   // Of a page that was remembered.
   struct Memory {
-    std::unique_ptr<KnownPage> known;  // its list is empty as long as the page is tracked
+    std::unique_ptr<KnownPage> known;    // its list is empty as long as the page is tracked
+    std::unique_ptr<KnownPage> emptied;  // what `known` was, when that is spent
     bool tracked = true;
     bool plain = false;
     std::size_t extents = 0;
     ExtentOrigins origins;  // of now_
     // Of the list before, in no order: what is not in now_ as it was, and which it was.
     ExtentList removed;
-    std::vector<std::uint32_t> removed_at;
+    ShortList<std::uint32_t, 8> removed_at;
   };
   enum class Kept { kCopied, kMoved };
   // The list as it was.

@@ -64,7 +64,7 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
   ObjectContent& source = *from->current;
   HEXAD_TRY_ASSIGN(const bool few, is_few(source));
-  std::shared_ptr<ObjectContent> copy;
+  ObjectContent* copy = nullptr;
   if (few) {
     copy = page_by_page(source);
   } else if (source.stored_body == 0) {
@@ -80,7 +80,7 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   copy->record.omap = source.record.omap;
   copy->record.layers = source.record.layers;
   copy->changed = true;
-  to->current = std::move(copy);
+  to->current = copy;
   return {};
 }
 
@@ -114,8 +114,8 @@ Status CloneOps::foresee(const std::vector<TransactionOp>& ops, const PreparedOp
   return {};
 }
 
-std::shared_ptr<ObjectContent> CloneOps::page_by_page(ObjectContent& source) {
-  auto copy = std::make_shared<ObjectContent>();
+ObjectContent* CloneOps::page_by_page(ObjectContent& source) {
+  ObjectContent* const copy = state_.new_content();
   copy->record = source.record;
   copy->record.body = 0;
   copy->record.cuts.clear();
@@ -130,12 +130,11 @@ std::shared_ptr<ObjectContent> CloneOps::page_by_page(ObjectContent& source) {
 
 // The copy was made of what the metadata had; pages that others have changed since, and those that
 // ops of this transaction have, are put in place here.
-Result<std::shared_ptr<ObjectContent>> CloneOps::with_copy(const TransactionOp& op,
-                                                           ObjectContent& source,
-                                                           const PreparedOp& prepared) {
+Result<ObjectContent*> CloneOps::with_copy(const TransactionOp& op, ObjectContent& source,
+                                           const PreparedOp& prepared) {
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
-  if (!is_usable(copied, source)) return std::shared_ptr<ObjectContent>();
-  auto copy = std::make_shared<ObjectContent>();
+  if (!is_usable(copied, source)) return static_cast<ObjectContent*>(nullptr);
+  ObjectContent* const copy = state_.new_content();
   copy->record = source.record;
   copy->record.body = copied->to;
   copy->stored_body = copied->to;
@@ -178,7 +177,7 @@ Status CloneOps::note_layered(const TransactionOp& op, const ObjectRecord& recor
     const std::vector<OmapId>& layers = slot.original_layers;
     if (layers.size() < 2 || layers.back() != record.layers.back()) continue;
     const auto collection = collection_before(state_, key);
-    if (collection.has_value()) plan_.layered.push_back({*collection, slot.name});
+    if (collection.has_value()) plan_.layered.push_back({*collection, std::string(slot.name)});
   }
   if (!plan_.layered.empty()) return {};
   return Error{ErrorCode::kTooBig,
@@ -190,7 +189,7 @@ Status CloneOps::note_layered(const TransactionOp& op, const ObjectRecord& recor
 Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared,
                              std::size_t index) {
   HEXAD_TRY_ASSIGN(const Slot* from, state_.existing_object(op));
-  const std::shared_ptr<ObjectContent> source = from->current;
+  ObjectContent* const source = from->current;
   if (op.offset > source->record.size || op.length > source->record.size - op.offset) {
     return Error{ErrorCode::kInvalidArgument,
                  object_text(op) + ": " + std::to_string(op.length) + " bytes at " +
@@ -199,7 +198,7 @@ Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared
                  ""};
   }
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
-  ObjectContent* target = PlanState::writable(*to);
+  ObjectContent* target = state_.writable(*to);
   if (op.length == 0) return {};
   // What this transaction has made, or has cut off, can be copied nowhere else.
   const bool can_copy =
@@ -295,7 +294,7 @@ Status CloneOps::compose_page(ObjectContent& copy, std::uint32_t index, ObjectCo
 Status CloneOps::clone_long_range(const TransactionOp& op, ObjectContent& source, Slot& to,
                                   const PreparedOp& prepared, std::size_t index) {
   const ShiftedRange range = cloned_range(op);
-  const std::shared_ptr<ObjectContent> target = to.current;
+  ObjectContent* const target = to.current;
   HEXAD_TRY_ASSIGN(const auto beside, pages_beside(*target, range));
   if (!beside.has_value()) return too_long(op, source);
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
@@ -314,7 +313,7 @@ Status CloneOps::clone_long_range(const TransactionOp& op, ObjectContent& source
   }
   if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
   pages_left_ -= differ.size();
-  auto copy = std::make_shared<ObjectContent>();
+  ObjectContent* const copy = state_.new_content();
   copy->record = target->record;
   copy->record.body = copied->to;
   copy->record.cuts.clear();

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -23,7 +22,7 @@ class CloneOps {
   // All outlive it.
   // `adopted`: contents that take over a body that no object had.
   CloneOps(const PlanContext& context, PlanState& state, Plan& plan,
-           std::vector<std::shared_ptr<ObjectContent>>& adopted)
+           std::vector<ObjectContent*>& adopted)
       : context_(context), state_(state), plan_(plan), adopted_(adopted) {}
 
   // Where pages have to be copied first, that is noted in the plan, and nothing else has happened:
@@ -41,10 +40,10 @@ class CloneOps {
   Result<bool> is_few(ObjectContent& source);
   // Whether there are no more pages than `limit`, and than the transaction may still show.
   Result<bool> load_for_clone(ObjectContent& source, const PageRange& range, std::uint64_t limit);
-  std::shared_ptr<ObjectContent> page_by_page(ObjectContent& source);
+  ObjectContent* page_by_page(ObjectContent& source);
   // Null: pages have to be copied first.
-  Result<std::shared_ptr<ObjectContent>> with_copy(const TransactionOp& op, ObjectContent& source,
-                                                   const PreparedOp& prepared);
+  Result<ObjectContent*> with_copy(const TransactionOp& op, ObjectContent& source,
+                                   const PreparedOp& prepared);
   // The source's own omap becomes a layer, which is changed no more.
   Status freeze_omap(const TransactionOp& op, ObjectContent& source);
   // The layers that the metadata has can be merged; those that this transaction makes cannot.
@@ -72,7 +71,7 @@ class CloneOps {
   const PlanContext& context_;
   PlanState& state_;
   Plan& plan_;
-  std::vector<std::shared_ptr<ObjectContent>>& adopted_;
+  std::vector<ObjectContent*>& adopted_;
   std::uint64_t pages_left_ = kMaxClonedPages;
 };
 

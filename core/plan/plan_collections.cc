@@ -47,7 +47,7 @@ Status CollectionOps::remove(const TransactionOp& op) {
   const CollectionId id = slot->current->id;
   if (op.contents == Contents::kRemoved) {
     for (auto& [key, object] : state_.objects()) {
-      if (object.collection == id) object.current.reset();
+      if (object.collection == id) object.current = nullptr;
     }
   }
   bool any_left = false;

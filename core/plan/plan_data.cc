@@ -1,7 +1,6 @@
 #include "core/plan/plan_data.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "base/units.h"
@@ -45,27 +44,28 @@ Extent extent_of(const PayloadPiece& piece) {
 
 Result<ObjectContent*> emptied(PlanState& state, const TransactionOp& op) {
   HEXAD_TRY_ASSIGN(Slot * slot, state.object(op.collection, op.name));
-  ObjectContent* content = PlanState::writable(*slot);
+  ObjectContent* content = state.writable(*slot);
   const std::uint64_t pages = divide_up(content->record.size, kPageSpan);
   const bool any_cut = !content->record.cuts.empty() || !content->stored_cuts.empty();
   if (content->stored_body == 0 || (!any_cut && pages <= state.drops_left())) {
     HEXAD_TRY(drop_data(state, *content, 0));
     return content;
   }
-  auto fresh = std::make_shared<ObjectContent>();
+  ObjectContent* const fresh = state.new_content();
   fresh->record = content->record;
   fresh->record.body = 0;
   fresh->record.cuts.clear();
   fresh->all_pages = true;
   fresh->changed = true;
-  slot->current = std::move(fresh);
-  return slot->current.get();
+  slot->current = fresh;
+  return fresh;
 }
 
 Status place(PlanState& state, ObjectContent& content, const PreparedOp& prepared) {
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
+    if (at->needs_memory()) at->lend(state.list());
     insert(at->change(), extent_of(piece));
   }
   return {};

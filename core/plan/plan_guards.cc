@@ -9,7 +9,7 @@ Result<const ObjectContent*> content_before(const TransactionOp& op, PlanState& 
   HEXAD_TRY_ASSIGN(const CollectionSlot* collection, state.collection(op.collection));
   if (!collection->current.has_value()) return static_cast<const ObjectContent*>(nullptr);
   HEXAD_TRY_ASSIGN(const Slot* slot, state.object(op.collection, op.name));
-  return static_cast<const ObjectContent*>(slot->current.get());
+  return static_cast<const ObjectContent*>(slot->current);
 }
 
 std::string quoted(std::string_view bytes) { return "\"" + printable(bytes, 64) + "\""; }
@@ -76,7 +76,7 @@ bool is_about_omap(const TransactionOp& op) {
 Result<const ObjectContent*> omap_entry(const TransactionOp& op, const ObjectContent& object,
                                         PlanState& state) {
   HEXAD_TRY_ASSIGN(const Slot* slot, state.find_entry(object.record, op.other));
-  return slot == nullptr ? nullptr : static_cast<const ObjectContent*>(slot->current.get());
+  return slot == nullptr ? nullptr : static_cast<const ObjectContent*>(slot->current);
 }
 
 // Of a guard on an object that is there.

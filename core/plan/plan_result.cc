@@ -85,7 +85,7 @@ Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
 
 // The list of page 0 would take a forward key, which is as long as the object's, for each of many
 // blobs. Under the key of a page they are short, and none changes when the object is renamed again.
-bool has_many_forwards(const std::string& key, ObjectContent& content) {
+bool has_many_forwards(std::string_view key, ObjectContent& content) {
   constexpr std::size_t kMany = 8;
   const auto first = content.pages.find(0);
   if (content.stored_body != 0 || first == content.pages.end()) return false;
@@ -136,7 +136,7 @@ void emit_page(const ListName& was, const ListName& is, Page& page, const PlanCo
   plan.record.images.push_back({is.text(), std::move(value)});
 }
 
-void emit_object(const std::string& key, ObjectContent& content, const PlanContext& context,
+void emit_object(std::string_view key, ObjectContent& content, const PlanContext& context,
                  BlobOwners& owners, Plan& plan) {
   ObjectRecord& record = content.record;
   if (content.changed && !context.keep_versions) {
@@ -162,15 +162,17 @@ void emit_object(const std::string& key, ObjectContent& content, const PlanConte
   const auto first = content.pages.find(0);
   const bool lent = record.body == 0 && first != content.pages.end();
   if (lent) record.extents.swap(first->second.annotate());
-  plan.record.images.push_back({key, encode_object(record, context.shape)});
+  plan.record.images.push_back({std::string(key), encode_object(record, context.shape)});
   if (lent) record.extents.swap(first->second.annotate());
 }
 
-void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
+void emit_absence(std::string_view key, const Slot& slot, Plan& plan) {
   if (slot.hidden) {
-    if (!slot.was_hidden) plan.record.images.push_back({key, encode_hidden_entry()});
+    if (!slot.was_hidden) {
+      plan.record.images.push_back({std::string(key), encode_hidden_entry()});
+    }
   } else if (slot.original != nullptr || slot.was_hidden) {
-    plan.record.images.push_back({key, std::nullopt});
+    plan.record.images.push_back({std::string(key), std::nullopt});
   }
 }
 
@@ -194,7 +196,7 @@ std::vector<BlobId> new_stripes(const PreparedOps& prepared, const Plan& plan) {
 void note_references(PlanState& state, const PreparedOps& prepared, const PlanContext& context,
                      Plan& plan) {
   const std::vector<BlobId> stripes = new_stripes(prepared, plan);
-  const auto note = [&](const std::string& key, const ObjectContent& content, std::uint32_t page,
+  const auto note = [&](std::string_view key, const ObjectContent& content, std::uint32_t page,
                         const Extent& extent) {
     const BlobId id = extent.blob.id();
     if (id.log.lsn == context.lsn) {
@@ -204,7 +206,7 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
       // A clone may show the middle of a blob where the object begins.
       // The page's key outlives the object's name.
       const BodyId body = content.record.body;
-      owner = {body == 0 ? key : page_key(body, page),
+      owner = {body == 0 ? std::string(key) : page_key(body, page),
                extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset)};
     } else if (extent.blob.placement == Placement::kPrivate &&
                std::binary_search(stripes.begin(), stripes.end(), id)) {
@@ -212,7 +214,7 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
     }
   };
   for (const auto& object : state.objects()) {
-    const std::string& key = object.first;
+    const std::string_view key = object.first;
     const Slot& slot = object.second;
     if (slot.current == nullptr) continue;
     for (const auto& page : slot.current->pages) {
@@ -245,7 +247,7 @@ std::optional<std::string> collection_before(const PlanState& state, std::string
   if (!object.ok()) return std::nullopt;
   for (const auto& [name, collection] : state.collections()) {
     if (collection.original.has_value() && collection.original->key_of(object->name) == key) {
-      return name;
+      return std::string(name);
     }
   }
   return std::nullopt;
@@ -253,9 +255,10 @@ std::optional<std::string> collection_before(const PlanState& state, std::string
 
 void note_crowded(PlanState& state, const ObjectContent& content, std::uint32_t index, Plan& plan) {
   for (const auto& [key, slot] : state.objects()) {
-    if (slot.original.get() != &content) continue;
+    if (slot.original != &content) continue;
     const std::optional<std::string> collection = collection_before(state, key);
-    if (collection.has_value()) plan.crowded.push_back({*collection, slot.name, index});
+    if (collection.has_value())
+      plan.crowded.push_back({*collection, std::string(slot.name), index});
   }
 }
 
@@ -293,8 +296,8 @@ void release_pages(ObjectContent& content, BlobOwners& owners, LogRecord& record
 }
 
 Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
-                   const PlanContext& context,
-                   const std::vector<std::shared_ptr<ObjectContent>>& adopted, Plan& plan) {
+                   const PlanContext& context, const std::vector<ObjectContent*>& adopted,
+                   Plan& plan) {
   for (const auto& [name, slot] : state.collections()) {
     if (slot.original == slot.current) continue;
     std::optional<std::string> value;
@@ -305,23 +308,17 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   HEXAD_TRY(release_omaps(state, source, plan));
   plan.record.images.reserve(plan.record.images.size() + state.objects().size() + 2);
   plan.owners.reserve(prepared.size());
-  std::vector<const ObjectContent*> contents;
-  contents.reserve(state.objects().size());
   for (const auto& [key, slot] : state.objects()) {
-    if (slot.current != nullptr) contents.push_back(slot.current.get());
+    if (slot.current != nullptr) slot.current->kept = true;
   }
-  std::sort(contents.begin(), contents.end());
-  const auto is_kept = [&](const std::shared_ptr<ObjectContent>& content) {
-    return std::binary_search(contents.begin(), contents.end(), content.get());
-  };
   // The pages of a published writer stand in the metadata, under no object's key. Those of an
   // object that was there before are released with it.
-  for (const std::shared_ptr<ObjectContent>& content : adopted) {
-    if (!is_kept(content)) schedule_deletion(*content, context.shape, state.owners(), plan);
+  for (ObjectContent* const content : adopted) {
+    if (!content->kept) schedule_deletion(*content, context.shape, state.owners(), plan);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {
-    if (slot.original != nullptr && !is_kept(slot.original)) {
+    if (slot.original != nullptr && !slot.original->kept) {
       HEXAD_TRY(release_object(state, *slot.original, context.shape, pages_left, plan));
     }
     if (slot.current == nullptr) {

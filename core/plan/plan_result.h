@@ -1,7 +1,6 @@
 // From what a transaction's ops have made of the metadata to the record that says so.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +36,7 @@ void release_pages(ObjectContent& content, BlobOwners& owners, LogRecord& record
 // Post-images, frees and references, from the state after the last op. `adopted`: contents that
 // took over the body of a writer. Errors: those of reading pages.
 Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
-                   const PlanContext& context,
-                   const std::vector<std::shared_ptr<ObjectContent>>& adopted, Plan& plan);
+                   const PlanContext& context, const std::vector<ObjectContent*>& adopted,
+                   Plan& plan);
 
 }  // namespace hexad::core

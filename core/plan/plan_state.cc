@@ -1,5 +1,7 @@
 #include "core/plan/plan_state.h"
 
+#include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "core/record/keys.h"
@@ -8,6 +10,45 @@ namespace hexad::core {
 
 std::string object_text(const TransactionOp& op) {
   return "object " + printable(op.collection) + "/" + printable(op.name);
+}
+
+namespace {
+
+constexpr std::size_t kOwnRoomBytes = 4096;
+
+}  // namespace
+
+PlanState::PlanState(const PlanContext& context, PlanSource& source)
+    : context_(context),
+      source_(source),
+      places_(context.log_blobs == nullptr ? 0 : context.log_blobs->moment()),
+      room_(context.room == nullptr ? own_room_.emplace(kOwnRoomBytes) : *context.room),
+      use_(room_),
+      contents_(use_.memory()),
+      collections_(use_.memory()),
+      objects_(use_.memory()),
+      totals_(use_.memory()),
+      owners_(context.lsn) {}
+
+PlanState::~PlanState() {
+  for (ObjectContent& content : contents_) {
+    for (auto& [index, page] : content.pages) page.give_lists(room_);
+  }
+}
+
+ObjectContent* PlanState::new_content() { return &contents_.emplace_front(use_.memory()); }
+
+std::string_view PlanState::kept(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  auto* const to = static_cast<char*>(use_.memory()->allocate(bytes.size(), 1));
+  std::memcpy(to, bytes.data(), bytes.size());
+  return {to, bytes.size()};
+}
+
+std::pair<PlanState::Objects::iterator, bool> PlanState::slot_of(std::string_view key) {
+  const auto at = objects_.lower_bound(key);
+  if (at != objects_.end() && at->first == key) return {at, false};
+  return {objects_.try_emplace(at, kept(key)), true};
 }
 
 // Unplaced blobs whose place is known name it from here on: a record that is written after a
@@ -21,12 +62,12 @@ Result<CollectionSlot*> PlanState::collection(std::string_view name) {
   const auto known = collections_.find(name);
   if (known != collections_.end()) return &known->second;
   CollectionSlot slot;
-  HEXAD_TRY_ASSIGN(const auto value, source_.get(collection_key(name)));
+  HEXAD_TRY_ASSIGN(const auto value, source_.look_up(LookupKey::collection(name), room_.text()));
   if (value.has_value()) {
     HEXAD_TRY_ASSIGN(slot.original, decode_collection(*value));
     slot.current = slot.original;
   }
-  return &collections_.emplace(name, std::move(slot)).first->second;
+  return &collections_.emplace(kept(name), std::move(slot)).first->second;
 }
 
 Result<CollectionSlot*> PlanState::existing_collection(std::string_view name) {
@@ -44,17 +85,19 @@ Result<PageCuts> PlanState::stored_cuts(BodyId body) const {
   return decode_cuts(*value);
 }
 
-Status PlanState::load(Slot& slot, std::string_view key, std::string_view value) const {
+Status PlanState::load(Slot& slot, std::string_view key, std::string_view value) {
   if (slot.omap != 0 && is_hidden_entry(value)) {
     slot.was_hidden = slot.hidden = true;
     return {};
   }
-  HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, context_.shape));
-  auto content = std::make_shared<ObjectContent>();
+  ObjectContent* const content = new_content();
+  ObjectRecord& record = content->record;
+  record.extents = list();
+  HEXAD_TRY(decode_object(value, context_.shape, record));
   content->stored_body = record.body;
   content->stored_key = key;
   if (record.body == 0) {
-    content->pages[0] = Page(resolved(std::move(record.extents)));
+    content->pages.try_emplace(0, resolved(std::move(record.extents)));
     content->all_pages = true;
   } else if (!record.cuts.empty()) {
     HEXAD_TRY_ASSIGN(content->stored_cuts, stored_cuts(record.body));
@@ -64,31 +107,31 @@ Status PlanState::load(Slot& slot, std::string_view key, std::string_view value)
   slot.original_size = record.size;
   slot.original_omap = record.omap;
   slot.original_layers = record.layers;
-  content->record = std::move(record);
-  slot.original = slot.current = std::move(content);
+  slot.original = slot.current = content;
   return {};
 }
 
 Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionSlot* collection, existing_collection(collection_name));
-  const auto [it, fresh] = objects_.try_emplace(collection->current->key_of(name));
+  const CollectionId space = collection->current->space_of(name);
+  const auto [it, fresh] = slot_of(LookupKey::object(space, name));
   Slot& slot = it->second;
   if (fresh) {
     slot.collection = collection->current->id;
-    slot.name = name;
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(it->first));
+    slot.name = it->first.substr(it->first.size() - name.size());
+    HEXAD_TRY_ASSIGN(const auto value, source_.look_up(it->first, room_.text()));
     if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;
 }
 
 Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
-  const auto [it, fresh] = objects_.try_emplace(omap_key(omap, key));
+  const auto [it, fresh] = slot_of(omap_key(omap, key));
   Slot& slot = it->second;
   if (fresh) {
     slot.omap = omap;
-    slot.name = key;
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(it->first));
+    slot.name = it->first.substr(it->first.size() - key.size());
+    HEXAD_TRY_ASSIGN(const auto value, source_.look_up(it->first, room_.text()));
     if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;
@@ -103,14 +146,14 @@ Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
   std::uint64_t looked_at = 0;
   const PlanSource::Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
     if (key >= end || looked_at == limit) return false;
-    const auto [it, fresh] = objects_.try_emplace(std::string(key));
+    const auto [it, fresh] = slot_of(key);
     if (!fresh) return true;
     Slot& slot = it->second;
-    if (const Result<ObjectKey> object = parse_object_key(key); object.ok()) {
+    if (const Result<ObjectKey> object = parse_object_key(it->first); object.ok()) {
       slot.collection = collection;
       slot.name = object->name;
     } else {
-      HEXAD_TRY_ASSIGN(const OmapKey entry, parse_omap_key(key));
+      HEXAD_TRY_ASSIGN(const OmapKey entry, parse_omap_key(it->first));
       slot.omap = entry.omap;
       slot.name = entry.key;
     }
@@ -145,7 +188,7 @@ Result<std::optional<std::string>> PlanState::first_name(const NameRange& range)
   std::optional<std::string> name;
   for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
     if (it->second.current == nullptr) continue;
-    name = it->second.name;
+    name.emplace(it->second.name);
     break;
   }
   const PlanSource::Visit look = [&](std::string_view key, std::string_view) -> Result<bool> {
@@ -163,7 +206,7 @@ Result<PlanState::Totals*> PlanState::totals(CollectionId id) {
   const auto known = totals_.find(id);
   if (known != totals_.end()) return &known->second;
   CollectionTotals totals;
-  HEXAD_TRY_ASSIGN(const auto value, source_.get(totals_key(id)));
+  HEXAD_TRY_ASSIGN(const auto value, source_.look_up(totals_key(id), room_.text()));
   if (value.has_value()) {
     HEXAD_TRY_ASSIGN(totals, decode_totals(*value));
   }
@@ -256,7 +299,7 @@ Status PlanState::remove_entry(ObjectRecord& object, std::string_view key) {
   HEXAD_TRY_ASSIGN(const Slot* below, find_below(object, key));
   if (object.omap == 0) object.omap = context_.new_body();
   HEXAD_TRY_ASSIGN(Slot * slot, omap_entry(object.omap, key));
-  slot->current.reset();
+  slot->current = nullptr;
   slot->hidden = below != nullptr;
   return {};
 }
@@ -301,17 +344,17 @@ Result<ObjectContent*> PlanState::writable(const TransactionOp& op) {
 
 ObjectContent* PlanState::writable(Slot& slot) {
   if (slot.current == nullptr) {
-    slot.current = std::make_shared<ObjectContent>();
+    slot.current = new_content();
     slot.current->all_pages = true;
   }
   slot.current->changed = true;
-  return slot.current.get();
+  return slot.current;
 }
 
 Result<Page> PlanState::load_stored(BodyId body, std::uint32_t index) {
   if (std::unique_ptr<KnownPage> known = source_.take_page(body, index)) {
     if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents, places_);
-    return Page(std::move(known));
+    return Page(std::move(known), list());
   }
   HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(body, index)));
   if (!value.has_value()) return Page();
@@ -329,8 +372,8 @@ void PlanState::give_pages_back() {
     }
   };
   for (auto& [key, slot] : objects_) {
-    give_back(slot.original.get());
-    if (slot.current != slot.original) give_back(slot.current.get());
+    give_back(slot.original);
+    if (slot.current != slot.original) give_back(slot.current);
   }
 }
 

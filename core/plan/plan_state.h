@@ -4,8 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <forward_list>
 #include <map>
-#include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "core/api/transaction.h"
 #include "core/plan/owners.h"
 #include "core/plan/page.h"
+#include "core/plan/plan_room.h"
 #include "core/plan/planner.h"
 #include "core/record/record.h"
 
@@ -22,16 +24,19 @@ namespace hexad::core {
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
 // object's pages have keys of their own (record.body != 0) others may exist in the metadata.
 struct ObjectContent {
+  explicit ObjectContent(std::pmr::memory_resource* memory) : pages(memory) {}
+
   ObjectRecord record;               // `extents` unused: page 0 stands in `pages`
   BodyId stored_body = 0;            // of the keys in the metadata; 0: page 0 was in the record
   std::string_view stored_key = {};  // of the record in the metadata; lives as long as the state
-  std::map<std::uint32_t, Page> pages;
+  std::pmr::map<std::uint32_t, Page> pages;
   // Marks that the metadata has. Of pages that are not in `pages`, `record.cuts` says which show
   // nothing (O1 of core/record/page_cuts.h).
   PageCuts stored_cuts = {};
   bool all_pages = false;  // `pages` has all that show something
   bool changed = false;
   bool rewritten = false;  // only what it is made of: its version stays
+  bool kept = false;       // some name has it after the ops: finish_plan() says so
 
   // Of a page that the metadata has.
   ListName stored_list(std::uint32_t page) const {
@@ -39,19 +44,19 @@ struct ObjectContent {
   }
 };
 
-// An object, or an entry of an omap.
+// An object, or an entry of an omap. Contents live as long as the state.
 struct Slot {
-  CollectionId collection = 0;              // of an object: whose it is after the ops so far
-  OmapId omap = 0;                          // of an entry: which one's
-  std::string name;                         // or key
-  std::shared_ptr<ObjectContent> original;  // null: absent
-  std::uint64_t original_size = 0;  // bytes; `original` changes with `current` where it stays
-  OmapId original_omap = 0;         // that the object had
+  CollectionId collection = 0;        // of an object: whose it is after the ops so far
+  OmapId omap = 0;                    // of an entry: which one's
+  std::string_view name;              // or key; in the key of the slot
+  ObjectContent* original = nullptr;  // null: absent
+  std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
+  OmapId original_omap = 0;           // that the object had
   std::vector<OmapId> original_layers = {};
   // Of an entry that is not there: layers below may have one, and it does not count.
   bool was_hidden = false;
   bool hidden = false;
-  std::shared_ptr<ObjectContent> current;
+  ObjectContent* current = nullptr;
 };
 
 struct CollectionSlot {
@@ -64,12 +69,11 @@ std::string object_text(const TransactionOp& op);
 
 class PlanState {
  public:
-  // Both outlive it.
-  PlanState(const PlanContext& context, PlanSource& source)
-      : context_(context),
-        source_(source),
-        places_(context.log_blobs == nullptr ? 0 : context.log_blobs->moment()),
-        owners_(context.lsn) {}
+  // Both outlive it. Of the context's room it takes what it needs, and gives it back at its end.
+  PlanState(const PlanContext& context, PlanSource& source);
+  PlanState(const PlanState&) = delete;
+  PlanState& operator=(const PlanState&) = delete;
+  ~PlanState();
 
   // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
   Result<CollectionSlot*> collection(std::string_view name);
@@ -78,7 +82,13 @@ class PlanState {
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
   // The content to change, made when the object is missing.
   Result<ObjectContent*> writable(const TransactionOp& op);
-  static ObjectContent* writable(Slot& slot);
+  ObjectContent* writable(Slot& slot);
+  // A new one, of no pages yet.
+  ObjectContent* new_content();
+  // For what lives no longer than the state.
+  std::pmr::memory_resource* memory() const { return use_.memory(); }
+  // As PlanRoom has it.
+  ExtentList list() { return room_.list(); }
   // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
   // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
   // when ops have touched some.
@@ -129,14 +139,15 @@ class PlanState {
   // The plan came to nothing: pages that were remembered are again, as they were.
   void give_pages_back();
 
-  const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
-    return collections_;
-  }
-  // Entries of omaps among them. By key: the order of the post-images.
-  std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
+  using Collections = std::pmr::map<std::string_view, CollectionSlot>;
+  using Objects = std::pmr::map<std::string_view, Slot>;
+  const Collections& collections() const { return collections_; }
+  // Entries of omaps among them. By key: the order of the post-images. A key lives as long as the
+  // state.
+  Objects& objects() { return objects_; }
   BlobOwners& owners() { return owners_; }
   // Those that have been looked at: of collections that have given or got objects by a move.
-  const std::map<CollectionId, Totals>& known_totals() const { return totals_; }
+  const std::pmr::map<CollectionId, Totals>& known_totals() const { return totals_; }
 
  private:
   ExtentList resolved(ExtentList extents) const;
@@ -148,17 +159,25 @@ class PlanState {
                                            std::uint64_t limit);
   Status move_totals(const CollectionTotals& moved, CollectionId from, CollectionId to);
   Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
+  // Bytes that live as long as the state.
+  std::string_view kept(std::string_view bytes);
+  // The slot of the key, and whether it is fresh.
+  std::pair<Objects::iterator, bool> slot_of(std::string_view key);
   // Fills a fresh slot with what the metadata has under its key, which outlives the content.
-  Status load(Slot& slot, std::string_view key, std::string_view value) const;
+  Status load(Slot& slot, std::string_view key, std::string_view value);
   // Marks; none: nothing of the body is cut off and there still.
   Result<PageCuts> stored_cuts(BodyId body) const;
 
   const PlanContext& context_;
   PlanSource& source_;
-  const LogBlobs::Moment places_;  // YB5
-  std::map<std::string, CollectionSlot, std::less<>> collections_;
-  std::map<std::string, Slot, std::less<>> objects_;
-  std::map<CollectionId, Totals> totals_;
+  const LogBlobs::Moment places_;     // YB5
+  std::optional<PlanRoom> own_room_;  // where the context has none
+  PlanRoom& room_;
+  const PlanRoom::Use use_;  // what stands below has its memory there
+  std::pmr::forward_list<ObjectContent> contents_;
+  Collections collections_;
+  Objects objects_;
+  std::pmr::map<CollectionId, Totals> totals_;
   BlobOwners owners_;
   std::uint64_t drops_left_ = kMaxDroppedPages;
 };

@@ -1,6 +1,7 @@
 #include "core/plan/plan_totals.h"
 
 #include <map>
+#include <memory_resource>
 
 #include "core/record/keys.h"
 
@@ -41,7 +42,7 @@ Status check_quota(const Named& collection, std::string_view what, std::uint64_t
 }  // namespace
 
 Status plan_totals(PlanState& state, Plan& plan) {
-  std::map<CollectionId, Change> changes;
+  std::pmr::map<CollectionId, Change> changes(state.memory());
   for (const auto& [key, slot] : state.objects()) {
     if (slot.omap != 0) continue;  // is no object
     const bool was = slot.original != nullptr;

@@ -137,7 +137,7 @@ class Planner {
   Status writable_only(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
     // touch never changes an existing object
-    if (slot->current == nullptr) PlanState::writable(*slot);
+    if (slot->current == nullptr) state_.writable(*slot);
     return {};
   }
 
@@ -146,7 +146,7 @@ class Planner {
     if (slot->current != nullptr) {
       return Error{ErrorCode::kAlreadyExists, object_text(op) + " exists already", ""};
     }
-    PlanState::writable(*slot);
+    state_.writable(*slot);
     return {};
   }
 
@@ -214,7 +214,7 @@ class Planner {
   Status truncate(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
     if (slot->current == nullptr || slot->current->record.size == op.offset) return {};
-    ObjectContent* content = PlanState::writable(*slot);
+    ObjectContent* content = state_.writable(*slot);
     if (op.offset == 0) {
       HEXAD_TRY_ASSIGN(content, emptied(state_, op));
     } else if (op.offset < content->record.size) {
@@ -226,7 +226,7 @@ class Planner {
 
   Status remove(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
-    slot->current.reset();
+    slot->current = nullptr;
     return {};
   }
 
@@ -237,7 +237,7 @@ class Planner {
                      state_.range(*slot->current, op.name, op.other, room + 1));
     HEXAD_TRY(
         note_removals("collection " + printable(op.collection), "objects", slots.size(), room));
-    for (Slot* object : slots) object->current.reset();
+    for (Slot* object : slots) object->current = nullptr;
     return {};
   }
 
@@ -309,7 +309,7 @@ class Planner {
     if (record.omap == 0) record.omap = context_.new_body();
     HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(record.omap, key));
     entry->hidden = false;
-    entry->current = std::make_shared<ObjectContent>();
+    entry->current = state_.new_content();
     entry->current->all_pages = true;
     entry->current->changed = true;
     entry->current->record.size = op.payload.size();
@@ -361,8 +361,7 @@ class Planner {
                    "Remove it in the same transaction, before the rename."};
     }
     from->current->changed = true;
-    to->current = std::move(from->current);
-    from->current.reset();
+    to->current = std::exchange(from->current, nullptr);
     return {};
   }
 
@@ -403,8 +402,8 @@ class Planner {
   const PlanContext& context_;
   PlanSource& source_;
   PlanState state_;
-  std::vector<std::shared_ptr<ObjectContent>> adopted_;  // that took over the body of a writer
-  std::uint64_t range_removals_ = 0;                     // objects and keys
+  std::vector<ObjectContent*> adopted_;  // that took over the body of a writer
+  std::uint64_t range_removals_ = 0;     // objects and keys
   Plan plan_;
   CollectionOps collections_;
   CloneOps clones_;
@@ -419,6 +418,14 @@ bool Plan::is_for_again() const {
 bool Plan::refers_to(const BlobId& blob) const {
   if (blob.log.lsn == 0) return std::binary_search(stripes.begin(), stripes.end(), blob);
   return blob.log.index < owners.size() && owners[blob.log.index].has_value();
+}
+
+Result<std::optional<std::string_view>> PlanSource::look_up(std::string_view key,
+                                                            std::string& room) {
+  HEXAD_TRY_ASSIGN(std::optional<std::string> value, get(key));
+  if (!value.has_value()) return std::optional<std::string_view>();
+  room = *std::move(value);
+  return std::optional<std::string_view>(room);
 }
 
 std::unique_ptr<KnownPage> PlanSource::take_page(BodyId /*body*/, std::uint32_t /*page*/) {

@@ -25,6 +25,8 @@
 
 namespace hexad::core {
 
+class PlanRoom;
+
 // The metadata as the planner reads it: the newest state, pending commits included.
 class PlanSource {
  public:
@@ -41,6 +43,8 @@ class PlanSource {
   virtual std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page);
   // It is still that; unplaced blobs in the list may have got their places.
   virtual void give_page_back(BodyId body, std::uint32_t page, std::unique_ptr<KnownPage> known);
+  // As get(), with the value in `room`, whose memory is used again.
+  virtual Result<std::optional<std::string_view>> look_up(std::string_view key, std::string& room);
 };
 
 // Pages that the ops of one transaction delete one by one; what goes beyond that is cut off
@@ -69,6 +73,8 @@ struct PlanContext {
   std::uint64_t clones_at_once = kFewClonedPages;
   // The same for a range of one.
   std::uint64_t ranges_at_once = kMaxClonedPages;
+  // Memory for the time that it takes; null: of its own.
+  PlanRoom* room = nullptr;
   // Where unplaced blobs have gone; null: nobody knows any.
   const LogBlobs* log_blobs = nullptr;
 };

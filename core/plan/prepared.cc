@@ -1,7 +1,6 @@
 #include "core/plan/prepared.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "core/api/op_facts.h"
@@ -52,13 +51,11 @@ std::uint64_t bytes_of_cut(const PreparedBlob& whole, std::uint64_t length,
 
 namespace {
 
-using PrepareBytes = std::function<Result<PreparedBlob>(ByteView bytes)>;
-
 // `bytes`, which belong at `offset`, as one piece or as several. What compresses less than the rest
 // of its piece is cut once more.
+template <typename Prepare>
 Status prepare_within(ByteView bytes, std::uint64_t offset, std::uint32_t most_units,
-                      const StoreShape& shape, const PrepareBytes& prepare,
-                      std::vector<PayloadPiece>& pieces) {
+                      const StoreShape& shape, const Prepare& prepare, PayloadPieces& pieces) {
   PayloadPiece piece;
   piece.offset = offset;
   piece.length = bytes.size();
@@ -97,7 +94,7 @@ Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payloa
       prepared.pieces.push_back(std::move(piece));
       continue;
     }
-    const PrepareBytes prepare = [&](ByteView bytes) {
+    const auto prepare = [&](ByteView bytes) {
       return preparer.prepare(bytes, compression_hint(hint), policy, BlobPreparer::Form::kBySize,
                               copies);
     };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/short_list.h"
 #include "core/api/transaction.h"
 #include "core/blob/blob_prepare.h"
 #include "core/plan/shifted_range.h"
@@ -26,6 +27,9 @@ struct PayloadPiece {
   std::string bytes;      // inline when not empty
   PreparedBlob prepared;  // else; `where` is filled in by the sequencer
 };
+
+// Of one op; most have one.
+using PayloadPieces = ShortList<PayloadPiece, 1>;
 
 // What an object showed where an expect_bytes or expect_omap wants to see its bytes.
 struct ComparedBytes {
@@ -80,7 +84,7 @@ inline constexpr std::size_t kFewStalePages = 256;
 
 struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
-  std::vector<PayloadPiece> pieces;
+  PayloadPieces pieces;
   ComparedBytes compared;                 // of an expect_bytes or expect_omap
   std::shared_ptr<CountedNames> counted;  // of a split_collection; null: nobody has counted
   std::shared_ptr<CopiedPages> copied;    // of a clone; null: nobody has copied

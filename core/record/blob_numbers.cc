@@ -5,8 +5,6 @@
 namespace hexad::core {
 namespace {
 
-constexpr std::size_t kFew = 8;
-
 // A walk of neighbours gives ids that differ in few bits: multiplying spreads them upwards, and the
 // upper half is what counts.
 std::size_t hash_of(const BlobId& id) {

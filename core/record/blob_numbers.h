@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/short_list.h"
 #include "core/record/record.h"
 
 namespace hexad::core {
 
-// One thread. A number costs O(1), a comparison of few blobs no memory but theirs.
+// One thread. A number costs O(1); few blobs take no memory besides.
 class BlobNumbers {
  public:
   struct Number {
@@ -19,10 +20,11 @@ class BlobNumbers {
   Number of(const BlobId& id);
 
  private:
+  static constexpr std::size_t kFew = 8;
   std::size_t slot_of(const BlobId& id) const;
   void grow();
 
-  std::vector<BlobId> ids_;  // by number
+  ShortList<BlobId, kFew> ids_;  // by number
   // Open addressing by hash: number + 1, or 0. Empty while a walk over `ids_` is cheaper. At most
   // half full, a power of two long.
   std::vector<std::uint32_t> slots_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "alloc/device_layout.h"
+#include "base/short_list.h"
 #include "base/units.h"
 #include "core/record/blob_numbers.h"
 #include "core/record/sum_codec.h"
@@ -210,7 +211,7 @@ class PageCheck {
   std::uint64_t free_from_;
   std::uint64_t inline_bytes_ = 0;
   BlobNumbers numbers_;
-  std::vector<const Blob*> blobs_;  // by number
+  ShortList<const Blob*, 4> blobs_;  // by number
   BlobNumbers::Number number_;
 };
 
@@ -308,8 +309,15 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
 
 Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape) {
   ExtentList extents;
+  HEXAD_TRY(decode_extents(in, page_start, shape, extents));
+  return extents;
+}
+
+Status decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape,
+                      ExtentList& extents) {
+  HEXAD_ASSERT(extents.empty());
   BlobNumbers numbers;
-  std::vector<std::size_t> blobs;  // index of the extent that brought the blob, by number
+  ShortList<std::size_t, 4> blobs;  // index of the extent that brought the blob, by number
   std::uint64_t previous_end = page_start;
   std::uint64_t inline_bytes = 0;
   const std::uint64_t count = in.varint_up_to(kMaxPageExtents);     // E6
@@ -380,8 +388,7 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
     }
     if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);
   }
-  HEXAD_TRY(in.check("extents"));
-  return extents;
+  return in.check("extents");
 }
 
 }  // namespace hexad::core

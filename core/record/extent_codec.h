@@ -50,6 +50,9 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
 // sums of a blob that was in the input.
 // Errors: kCorruption, kUnsupported (a compression algorithm that this version does not know).
 Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape);
+// The same into an empty list, in the memory that it has.
+Status decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape,
+                      ExtentList& extents);
 
 // Parts of encode_extents(), for who knows the rest already (core/record/page_code.h). One extent:
 // `gap`, the bytes of the object between the one before it, or the page's start, and it; the number

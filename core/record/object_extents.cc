@@ -66,11 +66,12 @@ struct NamedBlob {
   const Blob* blob = nullptr;
 };
 
+using NamedBlobs = ShortList<NamedBlob, 4>;
+
 // Each blob once, where it is shown first. Sorted, so that what follows from it (the order of frees
 // in the log) depends on nothing else.
-std::vector<NamedBlob> index_blobs(ExtentList::const_iterator begin,
-                                   ExtentList::const_iterator end) {
-  std::vector<NamedBlob> blobs;
+NamedBlobs index_blobs(ExtentList::const_iterator begin, ExtentList::const_iterator end) {
+  NamedBlobs blobs;
   for (auto extent = begin; extent != end; ++extent) {
     if (!extent->is_inline()) blobs.push_back({name_of(extent->blob), &extent->blob});
   }
@@ -80,7 +81,7 @@ std::vector<NamedBlob> index_blobs(ExtentList::const_iterator begin,
   const auto last =
       std::unique(blobs.begin(), blobs.end(),
                   [](const NamedBlob& a, const NamedBlob& b) { return a.name == b.name; });
-  blobs.erase(last, blobs.end());
+  blobs.truncate(static_cast<std::size_t>(last - blobs.begin()));
   return blobs;
 }
 
@@ -215,6 +216,12 @@ std::vector<Blob> blobs_of(const ExtentList& extents) {
 }
 
 std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& after) {
+  std::vector<Blob> released;
+  for (const Blob* const blob : released_from(before, after)) released.push_back(*blob);
+  return released;
+}
+
+BlobPointers released_from(const ExtentList& before, const ExtentList& after) {
   // A small change leaves what is on both sides of it.
   const auto [first, after_first] =
       std::mismatch(before.begin(), before.end(), after.begin(), after.end(), show_the_same);
@@ -223,16 +230,19 @@ std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& aft
        end != first && at != after_first && show_the_same(*std::prev(end), *std::prev(at)); --at) {
     --end;
   }
-  const std::vector<NamedBlob> candidates = index_blobs(first, end);
+  const NamedBlobs candidates = index_blobs(first, end);
+  BlobPointers released;
+  if (candidates.empty()) return released;
   if (candidates.size() == 1) {
     const Blob& blob = *candidates.front().blob;
     const bool shown = std::any_of(after.begin(), after.end(), [&](const Extent& extent) {
       return !extent.is_inline() && have_one_name(extent.blob, blob);
     });
-    return shown ? std::vector<Blob>() : std::vector<Blob>(1, blob);
+    if (!shown) released.push_back(&blob);
+    return released;
   }
   std::vector<bool> kept(candidates.size());
-  for (auto at = after.begin(); at != after.end() && !candidates.empty(); ++at) {
+  for (auto at = after.begin(); at != after.end(); ++at) {
     if (at->is_inline()) continue;
     const BlobName name = name_of(at->blob);
     const auto found =
@@ -242,9 +252,8 @@ std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& aft
       kept[static_cast<std::size_t>(found - candidates.begin())] = true;
     }
   }
-  std::vector<Blob> released;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!kept[i]) released.push_back(*candidates[i].blob);
+    if (!kept[i]) released.push_back(candidates[i].blob);
   }
   return released;
 }

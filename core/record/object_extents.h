@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/short_list.h"
 #include "core/record/record.h"
 
 namespace hexad::core {
@@ -75,6 +76,9 @@ std::vector<Blob> blobs_of(const ExtentList& extents);
 // The blobs that `before` shows and `after` does not, by ascending id: what a commit that replaces
 // one by the other gives back.
 std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& after);
+// The same without copies: in `before`, which has to stay as it is meanwhile.
+using BlobPointers = ShortList<const Blob*, 4>;
+BlobPointers released_from(const ExtentList& before, const ExtentList& after);
 
 // Bytes kept for the list: distinct blobs as stored (after compression, before coding), and inline.
 std::uint64_t stored_bytes(const ExtentList& extents);

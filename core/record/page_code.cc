@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/short_list.h"
 #include "base/units.h"
 #include "core/record/blob_numbers.h"
 #include "core/record/extent_codec.h"
@@ -45,7 +46,11 @@ PageCode::Mark mark_of(const Extent& extent, std::size_t at, std::uint64_t gap,
 // What comes in the place of other bytes; no more of both than differs.
 class PieceMaker {
  public:
-  PieceMaker(std::string_view before, std::string_view now) : before_(before), now_(now) {}
+  // `runs`: of bytes that stay.
+  PieceMaker(std::string_view before, std::string_view now, std::size_t runs)
+      : before_(before), now_(now) {
+    pieces_.reserve(runs + 1);
+  }
 
   // Behind the last ones that stay, these bytes of before stay, which begin at `now_from` now.
   void stay(std::size_t from, std::size_t end, std::size_t now_from) {
@@ -115,7 +120,7 @@ class Splicer {
     }
     flush();
     code.value[0] = static_cast<char>(any_unplaced_ ? kUnplacedPageKind : kPageKind);
-    PieceMaker pieces(old_.value, code.value);
+    PieceMaker pieces(old_.value, code.value, copied_.size());
     for (const Copied& copied : copied_) pieces.stay(copied.from, copied.end, copied.to);
     spliced_.pieces = pieces.finish();
     return std::move(spliced_);
@@ -241,9 +246,9 @@ class Splicer {
   bool any_unplaced_ = false;
   std::uint32_t next_ = 0;
   BlobNumbers come_;  // of blobs that were not there before
-  std::vector<const Blob*> come_blobs_;
-  std::vector<std::uint32_t> come_numbers_;
-  std::vector<Copied> copied_;
+  ShortList<const Blob*, 8> come_blobs_;
+  ShortList<std::uint32_t, 8> come_numbers_;
+  ShortList<Copied, 16> copied_;
   std::size_t copy_from_ = 0;  // in the value of before: what is to be copied next
   std::size_t copy_end_ = 0;
   SplicedPage spliced_;
@@ -319,7 +324,7 @@ bool is_plain(const ExtentList& extents) {
 
 HiddenBytes hidden_bytes(const ExtentList& extents, const PageCode& code) {
   HEXAD_ASSERT(code.marks.size() == extents.size());  // PC2
-  std::vector<BlobUse> uses;
+  ShortList<BlobUse, 16> uses;
   std::vector<std::uint32_t> use_of(extents.size(), kNoNumber);  // by the number of the blob
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const Extent& extent = extents[i];

@@ -197,9 +197,14 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
 }
 
 Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& shape) {
+  ObjectRecord record;
+  HEXAD_TRY(decode_object(value, shape, record));
+  return record;
+}
+
+Status decode_object(std::string_view value, const RecordShape& shape, ObjectRecord& record) {
   Decoder in(value);
   const Head head = decode_head(in);
-  ObjectRecord record;
   record.version = head.summary.version;
   record.size = head.summary.size;
   record.mtime = static_cast<std::int64_t>(in.le64());
@@ -218,12 +223,11 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
     record.body = decode_body_id(in);
     if (head.has_cuts) record.cuts = decode_cuts(in);
   } else {
-    HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
+    HEXAD_TRY(decode_extents(in, 0, shape, record.extents));
     if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();
   }
   if (any_unplaced(record.extents) != ((head.flags & kHasUnplaced) != 0)) in.fail();
-  HEXAD_TRY(in.finish("object record"));
-  return record;
+  return in.finish("object record");
 }
 
 std::uint8_t page_kind(const ExtentList& extents) {

@@ -207,6 +207,8 @@ std::string encode_hidden_entry();
 // survive any input. A value that decodes encodes to the same bytes. `page` checks that the extents
 // lie in that page.
 Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& shape);
+// The same into `record`, which has nothing in it but memory for its extents.
+Status decode_object(std::string_view value, const RecordShape& shape, ObjectRecord& record);
 Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);

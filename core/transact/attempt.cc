@@ -34,8 +34,8 @@ void Attempt::note_room(Space& space, CommitPipeline& pipeline) {
   promised = space.reserved() - reserved.units;
 }
 
-std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
-  std::vector<PayloadPiece*> pieces;
+BlobPieces blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
+  BlobPieces pieces;
   const auto add = [&](PreparedOp& op) {
     for (PayloadPiece& piece : op.pieces) {
       if (piece.bytes.empty()) pieces.push_back(&piece);

@@ -6,6 +6,7 @@
 
 #include "alloc/zone.h"
 #include "base/error.h"
+#include "base/short_list.h"
 #include "core/api/transaction.h"
 #include "core/commit/commit_pipeline.h"
 #include "core/metadata/metadata.h"
@@ -72,6 +73,7 @@ struct Attempt {
 };
 
 // All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
-std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared);
+using BlobPieces = ShortList<PayloadPiece*, 16>;
+BlobPieces blob_pieces(const Transaction& transaction, PreparedOps& prepared);
 
 }  // namespace hexad::core

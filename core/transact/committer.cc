@@ -18,13 +18,13 @@ constexpr int kMaxRewrites = 8;
 
 // One alone takes as much when it is placed ahead as it is promised, and keeps it.
 std::size_t unplaced_blobs(const Transaction& transaction, PreparedOps& prepared) {
-  const std::vector<PayloadPiece*> pieces = blob_pieces(transaction, prepared);
+  const BlobPieces pieces = blob_pieces(transaction, prepared);
   return static_cast<std::size_t>(
       std::count_if(pieces.begin(), pieces.end(),
                     [](const PayloadPiece* piece) { return piece->prepared.is_unplaced(); }));
 }
 
-std::vector<std::uint32_t> units_of(const std::vector<PayloadPiece*>& pieces) {
+std::vector<std::uint32_t> units_of(const BlobPieces& pieces) {
   std::vector<std::uint32_t> units;
   units.reserve(pieces.size());
   for (const PayloadPiece* piece : pieces) units.push_back(piece->prepared.units);

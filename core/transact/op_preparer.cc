@@ -46,7 +46,14 @@ void OpPreparer::propagate_hints(const Transaction& transaction, PreparedOps& pr
   const auto sets = [](const TransactionOp& op) {
     return op.kind == OpKind::kSetHint || (op.kind == OpKind::kPut && op.hint != Hint::kNone);
   };
-  if (ops.size() < 2 || std::none_of(ops.begin(), ops.end(), sets)) return;
+  // Whoever brings a hint of its own needs to be told nothing.
+  const auto asks = [&sets](const TransactionOp& op) {
+    return op.hint == Hint::kNone && needs_preparing(op) && !sets(op);
+  };
+  if (ops.size() < 2 || std::none_of(ops.begin(), ops.end(), asks) ||
+      std::none_of(ops.begin(), ops.end(), sets)) {
+    return;
+  }
   std::map<std::pair<std::string_view, std::string_view>, Hint> told;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const TransactionOp& op = ops[i];
@@ -189,10 +196,13 @@ Status OpPreparer::prepare_op(const Transaction& transaction, const Redo& how, P
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
     return {};
   }
-  auto known = preparing.policies.find(op.collection);
+  auto known = std::find_if(preparing.policies.begin(), preparing.policies.end(),
+                            [&op](const auto& each) { return each.first == op.collection; });
   if (known == preparing.policies.end()) {
     HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
-    known = preparing.policies.emplace(op.collection, looked_up).first;
+    if (preparing.policies.size() == Preparing::kMostPolicies) preparing.policies.clear();
+    preparing.policies.push_back({op.collection, looked_up});
+    known = preparing.policies.end() - 1;
   }
   const compression::Policy& policy = known->second;
   const std::optional<Hint> told = prepared[index].told;

@@ -5,13 +5,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/short_list.h"
 #include "compression/policy.h"
 #include "core/api/transaction.h"
 #include "core/blob/blob_prepare.h"
@@ -55,7 +56,9 @@ class OpPreparer {
  private:
   // What the ops of one transaction have in common while they are prepared.
   struct Preparing {
-    std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
+    static constexpr std::size_t kMostPolicies = 4;
+    // Of collections, as they are met; with more of them some are looked up again.
+    ShortList<std::pair<std::string_view, compression::Policy>, kMostPolicies> policies;
     SharedCopies copies;
     std::uint32_t most_units = kAnyUnits;  // of a stripe
   };

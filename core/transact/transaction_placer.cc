@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/short_list.h"
 #include "base/units.h"
 #include "core/api/op_facts.h"
 #include "core/plan/counted_source.h"
@@ -24,9 +25,16 @@ class PlanReader : public PlanSource {
   }
 
   Result<std::optional<std::string>> get(std::string_view key) override {
-    if (warm_ == nullptr) return newest_.get(key);
-    HEXAD_TRY_ASSIGN(Metadata::Peeked found, newest_.peek(key, *warm_));
-    if (found.known) return std::move(found.value);
+    std::string room;
+    HEXAD_TRY_ASSIGN(const auto value, look_up(key, room));
+    if (!value.has_value()) return std::optional<std::string>();
+    return std::optional<std::string>(std::move(room));
+  }
+  Result<std::optional<std::string_view>> look_up(std::string_view key,
+                                                  std::string& room) override {
+    if (warm_ == nullptr) return newest_.look_up(key, room);
+    HEXAD_TRY_ASSIGN(const Metadata::PeekedBytes found, newest_.peek(key, *warm_, hold_, room));
+    if (found.known) return found.value;
     walked.lacked = true;
     return Error{ErrorCode::kUnavailable, "a key of the metadata is not in memory", ""};
   }
@@ -34,6 +42,7 @@ class PlanReader : public PlanSource {
     return scan_from(prefix, prefix, visit);
   }
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
+    hold_.let_go();  // a thread has one reader at a time (K10)
     return newest_.scan_within(prefix, from, visit, walked);
   }
   std::unique_ptr<KnownPage> take_page(BodyId body, std::uint32_t page) override {
@@ -43,11 +52,15 @@ class PlanReader : public PlanSource {
     newest_.give_page_back(body, page, std::move(known));
   }
 
+  // The state of the index that look-ups were made in.
+  void let_go() { hold_.let_go(); }
+
   MetadataWalk walked = {kMostDeleted};
 
  private:
   NewestState& newest_;
   const WarmKeys* warm_;
+  IndexHold hold_;
 };
 
 // Whether no op of it makes the metadata longer by more than tombstones.
@@ -113,10 +126,11 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
                                                   Attempt& attempt) {
   HEXAD_TRY(parts_.gate.check());
   HEXAD_TRY(parts_.ids.may_draw());
-  const std::vector<PayloadPiece*> blobs = blob_pieces(transaction, prepared);
-  std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
+  const BlobPieces blobs = blob_pieces(transaction, prepared);
+  ShortList<alloc::Extent, 16> places;  // empty: reserved only
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& blob = blobs[i]->prepared;
+    places.push_back({});
     if (blob.is_unplaced() && attempt.places_ahead) continue;
     if (blob.is_unplaced() && parts_.space.try_reserve(blob.units)) {
       attempt.reserved += PromisedUnits(blob.units);
@@ -134,11 +148,13 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
     }
   }
   context.new_body = [this] { return parts_.ids.draw(); };
+  context.room = &room_;
   context.keep_versions = attempt.keep_versions;
   context.accept_crowded = attempt.accept_crowded;
   PlanReader reader(order.newest, attempt.warm);
   CountedSource source(reader);
   Result<Plan> planned = plan_transaction(transaction, prepared, context, source);
+  reader.let_go();
   order.newest.note_hold(source.keys() + reader.walked.deleted +
                          (planned.ok() ? planned->record.images.size() : 0));
   attempt.too_many_deleted = reader.walked.gave_up;
@@ -163,6 +179,7 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
   HEXAD_TRY(parts_.space.check_releases(plan.record));
   parts_.space.note_in_place(plan.record);
   submission.unplaced.clear();
+  submission.unplaced.reserve(blobs.size());
   submission.packs.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
@@ -202,6 +219,7 @@ Result<Outcome> TransactionPlacer::plan_and_place(Order& order, const Transactio
 
   // From here on nothing fails.
   order.newest.record_concurrent_changes(plan.record.images, reader);
+  reader.let_go();
   order.newest.apply(submission.lsn, plan.record.images);
   for (DecodedPage& page : plan.pages) order.newest.remember(std::move(page));
   if (!attempt.keep_versions) placed_.store(true, std::memory_order_relaxed);

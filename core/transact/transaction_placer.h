@@ -11,6 +11,7 @@
 #include "core/commit/commit_pipeline.h"
 #include "core/commit/stripe_placer.h"
 #include "core/jobs/deletion_job.h"
+#include "core/plan/plan_room.h"
 #include "core/plan/prepared.h"
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
@@ -72,6 +73,7 @@ class TransactionPlacer {
   Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
 
   const Parts parts_;
+  PlanRoom room_;  // of whoever holds the sequencer's lock
   std::atomic<bool> placed_{false};
 };
 

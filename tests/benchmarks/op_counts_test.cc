@@ -13,13 +13,13 @@ namespace {
 double most_calls(Operation operation) {
   switch (operation) {
     case Operation::kPutAlone:
-      return 66;
+      return 45.4;
     case Operation::kPutIn64:
-      return 24.4;
+      return 6.7;
     case Operation::kOverwriteAlone:
-      return 86;
+      return 56.4;
     case Operation::kOverwriteIn16:
-      return 43;
+      return 22.4;
     case Operation::kGet:
       return 4.4;
     case Operation::kRemoveIn64:

@@ -192,6 +192,38 @@ TEST_CASE("metadata: looking up without a copy says what a copy does, for as lon
   REQUIRE_FALSE(seen["pending"].has_value());
 }
 
+TEST_CASE("metadata: a state of the index is held for look-ups until a checkpoint has ended") {
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(1, "b", "1");
+  f.checkpoint(1);
+  const WarmKeys warm;
+  IndexHold hold;
+  std::string room;
+  const auto peek = [&](const std::string& key) {
+    const Metadata::PeekedBytes found = f.metadata->peek_latest(key, warm, hold, room).value();
+    REQUIRE(found.known);
+    return std::string(found.value.value_or("nothing"));
+  };
+  int snapshots = f.index->snapshots;
+  REQUIRE(peek("a") == "1");
+  REQUIRE(peek("b") == "1");
+  REQUIRE(peek("none") == "nothing");
+  REQUIRE(f.index->snapshots == snapshots + 1);
+  // What is newer stands in the memtables, and then in another state of the index (C13).
+  f.metadata->apply(2, "a", "2");
+  REQUIRE(peek("a") == "2");
+  f.checkpoint(2);
+  REQUIRE(peek("a") == "2");
+  // Not for ever: it pins pages.
+  snapshots = f.index->snapshots;
+  for (int i = 0; i < Metadata::kMostLooks; ++i) REQUIRE(peek("b") == "1");
+  REQUIRE(f.index->snapshots == snapshots + 1);
+  hold.let_go();
+  REQUIRE(peek("b") == "1");
+  REQUIRE(f.index->snapshots == snapshots + 2);
+}
+
 TEST_CASE("metadata: what was read ahead is told until a checkpoint brings something newer") {
   Fixture f;
   const std::vector<std::string> keys{"a", "b", "none"};

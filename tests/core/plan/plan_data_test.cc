@@ -91,14 +91,14 @@ TEST_CASE("plan_data: a small object is emptied page by page, a large one is giv
   });
   PlanState state(w.context, w.source);
   ObjectContent* small = emptied(state, op_on("small")).value();
-  CHECK(small == state.object("c", "small").value()->original.get());
+  CHECK(small == state.object("c", "small").value()->original);
   CHECK(held(*small).empty());
   CHECK(small->pages.at(0).before().size() == 1);  // what dies
 
   ObjectContent* large = emptied(state, op_on("large")).value();
   const Slot* slot = state.object("c", "large").value();
-  CHECK(large == slot->current.get());
-  CHECK(large != slot->original.get());
+  CHECK(large == slot->current);
+  CHECK(large != slot->original);
   CHECK(large->pages.empty());
   CHECK(large->all_pages);
   CHECK(large->record.body == 0);

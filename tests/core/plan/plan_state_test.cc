@@ -97,7 +97,7 @@ TEST_CASE("plan_state: whoever writes marks the content, and makes what is missi
   PlanState state(w.context, w.source);
   ObjectContent* content = state.writable(op_on("a")).value();
   REQUIRE(content->changed);
-  REQUIRE(content == state.object("c", "a").value()->original.get());
+  REQUIRE(content == state.object("c", "a").value()->original);
   ObjectContent* made = state.writable(op_on("new")).value();
   REQUIRE(made->changed);
   REQUIRE(made->all_pages);
