@@ -23,7 +23,7 @@ double most_calls(Operation operation) {
     case Operation::kGet:
       return 4.4;
     case Operation::kRemoveIn64:
-      return 13.5;
+      return 2.2;
   }
   return 0;
 }
