@@ -389,8 +389,8 @@ class Store {
   // More takes effect at once, and memory is taken as it is filled. Of less, what is asked for the
   // least goes, piece by piece, so that reads and commits meanwhile wait for moments only; when
   // this returns the memory is free. Below 64 MiB, and across that, memory is divided anew, and
-  // what was kept is lost. The table of blocks on the fast device (a sixteenth of it) gets its new
-  // size when room is given there the next time; what is there stays.
+  // what was kept is lost. The table of blocks on the fast device (a sixteenth of it, which counts
+  // within it) has its new size on return, too, and the file soon after; of less the oldest goes.
   //
   // Errors: kInvalidArgument (bytes), kClosed.
   Status set_cache_size(std::uint64_t bytes);

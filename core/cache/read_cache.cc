@@ -149,18 +149,32 @@ void ReadCache::use_shards(std::uint32_t count) {
 
 void ReadCache::set_capacity(std::uint64_t capacity) {
   const io::Lock lock(resizing_);
+  fit(capacity);
+}
+
+void ReadCache::set_beside(std::uint64_t bytes) {
+  const io::Lock lock(resizing_);
+  if (bytes == beside_) return;
+  beside_ = bytes;
+  fit(capacity());
+}
+
+void ReadCache::fit(std::uint64_t capacity) {
+  const auto without = [this](std::uint64_t bytes) HEXAD_REQUIRES(resizing_) {
+    return bytes - std::min(beside_, bytes / 2);
+  };
   const std::uint32_t count = shards_for(capacity);
   const bool apart = count == 0 || capacity < least_for_runs_;
   // Where pieces of runs go to has room before they go there.
   if (apart) {
     for (const std::unique_ptr<Shard>& shard : run_shards_) {
-      resize(*shard, least_for_runs_ / run_shards_.size());
+      resize(*shard, without(least_for_runs_) / run_shards_.size());
     }
     runs_apart_.store(true, std::memory_order_release);
   }
   if (count != active_.load(std::memory_order_relaxed)) use_shards(count);
   for (const std::unique_ptr<Shard>& shard : made_shards().first(count)) {
-    resize(*shard, capacity / count);
+    resize(*shard, (apart ? capacity : without(capacity)) / count);
   }
   if (!apart) {
     runs_apart_.store(false, std::memory_order_release);

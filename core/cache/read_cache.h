@@ -140,6 +140,10 @@ class ReadCache : public kv::RunCache {
   // does below kMaxShards MiB, all records and bytes go. Any thread.
   void set_capacity(std::uint64_t capacity);
   std::uint64_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
+  // So many bytes elsewhere serve the same purpose, and count within the capacity, up to a half of
+  // it; where pieces of runs have memory for themselves, within that. The number of shards stays.
+  // As set_capacity() otherwise.
+  void set_beside(std::uint64_t bytes);
 
   bool enabled() const { return active_.load(std::memory_order_relaxed) > 0; }
   // Reads of more bytes, an eighth of the capacity, neither look for blocks nor leave any.
@@ -321,6 +325,7 @@ class ReadCache : public kv::RunCache {
     return std::span(shards_).first(made_.load(std::memory_order_acquire));
   }
   void resize(Shard& shard, std::uint64_t capacity);
+  void fit(std::uint64_t capacity) HEXAD_REQUIRES(resizing_);
   void use_shards(std::uint32_t count);
   Place object_place(CollectionId space, std::string_view name) const;
   Place page_place(BodyId body, std::uint32_t page) const;
@@ -341,6 +346,7 @@ class ReadCache : public kv::RunCache {
   std::uint64_t least_for_runs_;
   io::Mutex resizing_;  // while the capacity changes; before those of shards
   std::atomic<std::uint64_t> capacity_{0};
+  std::uint64_t beside_ HEXAD_GUARDED_BY(resizing_) = 0;
   std::atomic<std::uint64_t> largest_read_{kSmallRead};
   std::array<std::unique_ptr<Shard>, kMaxShards> shards_;  // the first ones are there: made_
   std::atomic<std::uint32_t> made_{0};

@@ -76,6 +76,8 @@ Status Engine::set_cache_size(std::uint64_t bytes) {
   if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
   parts_.cache->set_capacity(bytes);
   parts_.resident->set_most_memory(resident_table_memory(bytes));
+  // The file follows, which may wait for its device.
+  if (writing_.pipeline != nullptr && parts_.resident->room() > 0) want_index();
   return {};
 }
 

@@ -118,23 +118,45 @@ void IndexJob::end_rebuild(const Error& error) {
 void IndexJob::give_blocks() {
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return;
-  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*parts_.runs()));
   // Without it look-ups read the devices; why, it says itself.
-  if (!parts_.resident->give_room(std::min(*left - *left / 16, most)).ok()) {
+  if (!parts_.resident->give_room(room_for_blocks(*left)).ok()) {
     put_blocks_off();
     return;
   }
-  // An index has a largest size, too, so what it could have is not less by all that blocks took.
+  note_room_beside(*left);
+}
+
+std::uint64_t IndexJob::room_for_blocks(std::uint64_t could_have) const {
+  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*parts_.runs()));
+  return std::min(could_have - could_have / 16, most);
+}
+
+// An index has a largest size, too, so what it could have is not less by all that blocks took.
+void IndexJob::note_room_beside(std::uint64_t could_have) {
   const std::uint64_t now = parts_.indexes->room(parts_.directory).value_or(0);
-  const std::uint64_t both = now + parts_.resident->usage().room;
-  blocks_beside_ = both - std::min(both, *left);
+  const std::uint64_t both = now + parts_.resident->room();
+  blocks_beside_ = both - std::min(both, could_have);
+}
+
+void IndexJob::fit_blocks() {
+  const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
+  if (!left.has_value()) return;
+  const std::uint64_t held = parts_.resident->room();
+  const std::uint64_t could_have = *left + held - std::min(held, blocks_beside_);
+  const std::uint64_t wanted = room_for_blocks(could_have);
+  const bool is_tight = wanted < held && *left < could_have / 32;
+  if (!is_tight && wanted <= held + held / 8) return;
+  // What fails leaves them as they are, or without room: give_blocks() at a later checkpoint.
+  parts_.resident->change_room(wanted).ignore();
+  note_room_beside(could_have);
 }
 
 void IndexJob::tend_blocks() {
   kv::ResidentPieces* const blocks = parts_.resident;
   if (blocks == nullptr) return;
   if (blocks->give_back_ended()) return put_blocks_off();
-  if (blocks->usage().open || !blocks->is_gone()) return;
+  if (blocks->room() > 0) return fit_blocks();
+  if (!blocks->is_gone()) return;
   if (blocks_wait_ > 0) {
     --blocks_wait_;
   } else {

@@ -68,6 +68,10 @@ class IndexJob : public Job {
   Status check_directory() const { return parts_.is_ours ? parts_.is_ours() : Status(); }
   bool is_too_large_yet() const;
   void give_blocks();
+  // Their room follows what the file system has, and what there is to keep.
+  void fit_blocks();
+  std::uint64_t room_for_blocks(std::uint64_t could_have) const;
+  void note_room_beside(std::uint64_t could_have);
   // Blocks that have ended give their room back, and get it again at a later checkpoint.
   void tend_blocks();
   void put_blocks_off();

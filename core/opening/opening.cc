@@ -355,6 +355,8 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
       *system, writing ? resident_path(survey.fast_directories) : "",
       resident_table_memory(options.cache_size));
   parts.cache->set_resident(parts.resident.get());
+  parts.resident->tell_memory(
+      [cache = parts.cache.get()](std::uint64_t bytes) { cache->set_beside(bytes); });
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
                                      *parts.members, *parts.space, *parts.counters, *parts.cache);

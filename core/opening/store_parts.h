@@ -35,8 +35,8 @@
 
 namespace hexad::core {
 
-// The most that the table of blocks of runs on the fast device may take, beside a cache of that
-// size.
+// The most that the table of blocks of runs on the fast device may take of a cache of that size, or
+// of what pieces of runs have where that is less (ReadCache::set_beside()).
 constexpr std::uint64_t resident_table_memory(std::uint64_t cache_size) {
   return std::max<std::uint64_t>(1 << 20, cache_size / 16);
 }

@@ -22,21 +22,31 @@ constexpr std::uint64_t kUsualPiece = 4 << 10;      // bytes, rather less than m
 constexpr std::uint64_t kEntriesPerPiece = 2;       // what was asked for once is noted, too
 // A table that cannot forget any more of what is not there gives up a part of what is.
 constexpr std::uint64_t kPartGivenUp = 4;
+constexpr std::uint64_t kLeastSlots = 4;  // of a file
+
+using SlotList = std::vector<std::uint32_t>;
+
+std::uint64_t entries_for(std::uint64_t bytes) { return bytes / kUsualPiece * kEntriesPerPiece; }
 
 }  // namespace
 
 // One file, from give_room() on.
 struct ResidentPieces::File {
-  File(io::IoQueue& to, std::unique_ptr<io::Device> on, std::uint64_t bytes, std::uint64_t entries,
+  File(io::IoQueue& to, std::unique_ptr<io::Device> on, std::uint64_t bytes,
        std::uint64_t most_memory)
       : queue(to),
         device(std::move(on)),
         segment(std::clamp(round_down(bytes / kSegments, kPage), kLeastSegment, kLargestSegment)),
-        size(round_down(bytes, segment)),
         last_number(ResidentPlace::kMostPosition / segment - 3),
-        table(entries, most_memory),
+        length(bytes / segment),
+        table(entries_for(length * segment), most_memory),
         open(segment),
-        flight(segment) {
+        flight(segment),
+        slot_of(length),
+        fresh(length) {
+    free.reserve(length);
+    given_back.reserve(length);
+    for (std::uint64_t slot = length; slot-- > 0;) free.push_back(static_cast<std::uint32_t>(slot));
     batch.requests.reserve(1);
   }
   ~File() { queue.close(std::move(device)); }
@@ -44,39 +54,59 @@ struct ResidentPieces::File {
   File& operator=(const File&) = delete;
 
   std::uint64_t open_at() const { return number * segment; }
+  std::uint64_t room() const { return (length - given_back.size()) * segment; }
+  // Precondition: it is there, and not in memory alone.
+  std::uint64_t offset_of(std::uint64_t position) const {
+    return slot_of[position / segment % slot_of.size()] * segment + position % segment;
+  }
 
   io::IoQueue& queue;
   std::unique_ptr<io::Device> device;
   const std::uint64_t segment;  // bytes
-  const std::uint64_t size;     // bytes, whole segments
   // Of a segment. Then positions run out.
   const std::uint64_t last_number;
 
   // Guarded by the mutex of the owner.
-  ResidentTable table;       // of pieces; no bytes: one that was asked for once
-  AlignedBuffer open;        // of segment `number`
-  std::uint64_t filled = 0;  // bytes of it
-  AlignedBuffer flight;      // of the segment before, when `flying`
-  bool flying = false;       // nobody changes `flight` then
+  std::uint64_t length;           // slots, those that were given back included
+  ResidentTable table;            // of pieces; no bytes: one that was asked for once
+  AlignedBuffer open;             // of segment `number`
+  std::uint64_t filled = 0;       // bytes of it
+  AlignedBuffer flight;           // of the segment before, when `flying`
+  std::uint32_t flight_slot = 0;  // where that goes
+  bool flying = false;            // nobody changes `flight` then
   std::uint64_t number = 0;
-  std::uint64_t oldest = 0;  // position: what is before it is gone
-  int errors = 0;            // with few hits between them
-  std::uint64_t hits = 0;    // of the tally, at the last error
+  std::uint64_t oldest = 0;  // position, the beginning of a segment: what is before it is gone
+  // FB5. Of segments from the oldest one to `number`, by their number modulo its size.
+  SlotList slot_of;
+  SlotList free;  // has room for all slots, as has the next
+  SlotList given_back;
+  std::uint64_t fresh;     // so many of the free ones no segment has had
+  int errors = 0;          // with few hits between them
+  std::uint64_t hits = 0;  // of the tally, at the last error
   // Writes `flight`. There beforehand, as its request is: what is sealed has to go out.
   io::IoBatch batch;
 
   std::atomic<std::uint64_t> reading = 0;  // what calls have under way, or are about to send
+  // Nothing new is read or written: its device becomes longer. Changes with the lock.
+  std::atomic<bool> paused = false;
 };
 
 // So many of `reading`, until it ends.
 class ResidentPieces::Reading {
  public:
-  Reading(File& file, std::uint64_t count) : file_(file), count_(count) {}
-  ~Reading() { file_.reading.fetch_sub(count_); }
+  Reading(ResidentPieces& owner, File& file, std::uint64_t count)
+      : owner_(owner), file_(file), count_(count) {}
+  ~Reading() {
+    file_.reading.fetch_sub(count_);
+    if (!file_.paused.load()) return;
+    const io::Lock lock(owner_.mutex_);
+    owner_.changed_.notify_all();
+  }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
  private:
+  ResidentPieces& owner_;
   File& file_;
   const std::uint64_t count_;
 };
@@ -85,6 +115,7 @@ ResidentPieces::ResidentPieces(io::System& system, std::string path, std::uint64
     : system_(system),
       path_(std::move(path)),
       most_memory_(most_memory),
+      resizing_(system.executor()),
       mutex_(system.executor()),
       changed_(system.executor()) {}
 
@@ -124,11 +155,7 @@ Result<std::unique_ptr<io::Device>> ResidentPieces::make_file(std::uint64_t byte
 
 Status ResidentPieces::give_room(std::uint64_t bytes) {
   take_room();
-  bytes = round_down(bytes, kPage);
-  // More would be of no use: nobody could say what is there.
-  const std::uint64_t most_memory = most_memory_.load(std::memory_order_relaxed);
-  const std::uint64_t known = ResidentTable::most_entries(most_memory) * kUsualPiece;
-  bytes = std::min(bytes, std::max(kLeastRoom, round_down(known, kPage)));
+  bytes = known_of(bytes);
   if (path_.empty() || bytes < kLeastRoom) {
     return Error{ErrorCode::kNoSpace,
                  "no room for blocks of runs on the fast tier: " + format_size(bytes), ""};
@@ -142,11 +169,264 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
   }
   // Where it was there already, it may have another size.
   const std::uint64_t size = std::min(bytes, (*made)->geometry().size);
-  const std::uint64_t entries = size / kUsualPiece * kEntriesPerPiece;
-  auto file = std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory);
+  auto file = std::make_shared<File>(system_.queue(), *std::move(made), size,
+                                     most_memory_.load(std::memory_order_relaxed));
+  {
+    const io::Lock lock(mutex_);
+    problem_.clear();
+    file_ = std::move(file);
+  }
+  fit_table();  // its memory may have changed meanwhile
+  return {};
+}
+
+// More would be of no use: nobody could say what is there.
+std::uint64_t ResidentPieces::known_of(std::uint64_t bytes) const {
+  const std::uint64_t most_memory = most_memory_.load(std::memory_order_relaxed);
+  const std::uint64_t known = ResidentTable::most_entries(most_memory) * kUsualPiece;
+  return std::min(round_down(bytes, kPage), std::max(kLeastRoom, round_down(known, kPage)));
+}
+
+// --- another size ---
+
+std::uint64_t ResidentPieces::room() {
   const io::Lock lock(mutex_);
-  problem_.clear();
-  file_ = std::move(file);
+  return file_ == nullptr ? 0 : file_->room();
+}
+
+void ResidentPieces::set_most_memory(std::uint64_t bytes) {
+  most_memory_.store(bytes, std::memory_order_relaxed);
+  fit_table();
+}
+
+// To what the file has use for, and has memory. Tells of it, whether it has changed or not.
+void ResidentPieces::fit_table() {
+  const io::Lock one_at_a_time(resizing_);
+  std::shared_ptr<File> file;
+  std::uint64_t bytes = 0;
+  std::uint64_t slots = 0;
+  {
+    const io::Lock lock(mutex_);
+    file = file_;
+    if (file != nullptr) {
+      bytes = file->room();
+      slots = file->table.slots();
+    }
+  }
+  const std::uint64_t wanted =
+      ResidentTable::slots_for(entries_for(bytes), most_memory_.load(std::memory_order_relaxed));
+  if (file != nullptr && wanted != slots) move_table(file, wanted);
+  if (tell_) tell_(memory());
+}
+
+void ResidentPieces::move_table(const std::shared_ptr<File>& file, std::uint64_t slots) {
+  ResidentTable::Slots fresh(slots);
+  ResidentTable::Slots emptied;
+  // A bit below what it may have: more may come until all has moved.
+  const std::uint64_t fit = slots / 4 * 3 / 8 * 7;
+  const std::uint64_t first = first_that_fits(file, fit);
+  bool less = false;
+  {
+    const io::Lock lock(mutex_);
+    if (file_ != file) return;
+    let_go_before(std::clamp(first, file->oldest, file->open_at()));
+    less = slots < file->table.slots();
+    file->table.begin_move(std::move(fresh));
+  }
+  for (bool more = true; more;) {
+    const io::Lock lock(mutex_);
+    if (file_ != file) return;
+    // Of a larger one what was asked for once stays known, too.
+    more = file->table.move_some(
+        kEntriesAtOnce,
+        [&](ResidentPlace place)
+            HEXAD_NO_THREAD_SAFETY_ANALYSIS { return !less || is_there(place); },
+        emptied);
+  }
+}
+
+// From which position on there are no more pieces than that, about.
+std::uint64_t ResidentPieces::first_that_fits(const std::shared_ptr<File>& file,
+                                              std::uint64_t pieces) {
+  std::uint64_t slots = 0;
+  std::uint64_t number = 0;
+  std::uint64_t oldest = 0;
+  {
+    const io::Lock lock(mutex_);
+    if (file_ != file || file->table.count() <= pieces) return 0;
+    slots = file->table.slots();
+    number = file->number;
+    oldest = file->oldest / file->segment;
+  }
+  std::vector<std::uint64_t> of_segment(number - oldest + 1);
+  for (std::uint64_t at = 0; at < slots; at += kEntriesAtOnce) {
+    const io::Lock lock(mutex_);
+    if (file_ != file) return 0;
+    file->table.visit(at, kEntriesAtOnce, [&](ResidentKey, ResidentPlace place) {
+      const std::uint64_t segment = place.position() / file->segment;
+      if (place.bytes() > 0 && segment >= oldest && segment <= number) {
+        ++of_segment[segment - oldest];
+      }
+    });
+  }
+  std::uint64_t first = of_segment.size();
+  std::uint64_t all = 0;
+  while (first > 0 && all + of_segment[first - 1] <= pieces) all += of_segment[--first];
+  return (oldest + first) * file->segment;
+}
+
+Status ResidentPieces::change_room(std::uint64_t bytes) {
+  bytes = known_of(bytes);
+  std::shared_ptr<File> file;
+  std::uint64_t now = 0;
+  {
+    const io::Lock lock(mutex_);
+    file = file_;
+    if (file != nullptr) now = file->room() / file->segment;
+  }
+  const std::uint64_t wanted = file == nullptr ? 0 : bytes / file->segment;
+  if (wanted < kLeastSlots) {
+    file.reset();
+    return give_room(bytes);
+  }
+  if (wanted < now) give_back(file, now - wanted);
+  Status outcome;
+  if (wanted > now) {
+    const Result<std::uint64_t> used = use_again(file, wanted - now);
+    outcome = used.status();
+    if (used.ok() && now + *used < wanted) outcome = make_longer(file, wanted - now - *used);
+  }
+  file.reset();
+  fit_table();
+  return outcome;
+}
+
+void ResidentPieces::let_go_before(std::uint64_t position) {
+  File& file = *file_;
+  for (; file.oldest < position; file.oldest += file.segment) {
+    file.free.push_back(file.slot_of[file.oldest / file.segment % file.slot_of.size()]);
+  }
+}
+
+// Free ones, and those of the oldest segments; not the one that is being written, nobody's though
+// it may be by now.
+void ResidentPieces::take_slots(SlotList& taken, std::uint64_t count) {
+  File& file = *file_;
+  while (taken.size() < count) {
+    const auto slot = std::find_if(file.free.rbegin(), file.free.rend(), [&](std::uint32_t one) {
+      return !file.flying || one != file.flight_slot;
+    });
+    if (slot == file.free.rend()) {
+      let_go_before(file.oldest + file.segment);
+      continue;
+    }
+    taken.push_back(*slot);
+    file.given_back.push_back(*slot);
+    file.free.erase(std::next(slot).base());
+  }
+  file.fresh = std::min<std::uint64_t>(file.fresh, file.free.size());
+}
+
+void ResidentPieces::give_back(const std::shared_ptr<File>& file, std::uint64_t slots) {
+  SlotList taken;
+  taken.reserve(kSlotsAtOnce);
+  while (slots > 0) {
+    taken.clear();
+    {
+      const io::Lock lock(mutex_);
+      if (file_ != file) return;
+      take_slots(taken, std::min(slots, kSlotsAtOnce));
+    }
+    slots -= taken.size();
+    discard(*file, taken);
+  }
+}
+
+// One that fails keeps its space until the file goes.
+void ResidentPieces::discard(File& file, const SlotList& slots) {
+  if (file.device->owing_for() >= kPatience) return;
+  auto batch = std::make_unique<io::IoBatch>();
+  batch->requests.reserve(slots.size());
+  for (const std::uint32_t slot : slots) {
+    batch->requests.push_back(
+        io::IoRequest::discard(*file.device, slot * file.segment, file.segment));
+  }
+  if (!file.queue.run_for(*batch, kPatience)) file.queue.abandon(std::move(batch), {});
+}
+
+// Slots that were given back get their space again. How many did.
+Result<std::uint64_t> ResidentPieces::use_again(const std::shared_ptr<File>& file,
+                                                std::uint64_t slots) {
+  for (std::uint64_t done = 0; done < slots; ++done) {
+    std::uint32_t slot = 0;
+    {
+      const io::Lock lock(mutex_);
+      if (file_ != file || file->given_back.empty()) return done;
+      slot = file->given_back.back();
+    }
+    // This thread alone changes what was given back.
+    HEXAD_TRY_ASSIGN(const io::Device::Room room,
+                     file->device->reserve_room(slot * file->segment, file->segment));
+    if (room != io::Device::Room::kSure) return done;
+    const io::Lock lock(mutex_);
+    file->given_back.pop_back();
+    file->free.push_back(slot);
+    ++file->fresh;
+  }
+  return slots;
+}
+
+// FB6
+bool ResidentPieces::pause(const std::shared_ptr<File>& file) {
+  io::Lock lock(mutex_);
+  if (file_ != file) return false;
+  file->paused = true;
+  const auto idle = [&] { return !file->flying && file->reading.load() == 0; };
+  while (!idle() && changed_.wait_for(lock, kPatience)) {
+  }
+  // Reads that nobody waits for any more may be under way yet.
+  if (idle() && file->device->traffic().under_way.load() == 0) return true;
+  file->paused = false;
+  return false;
+}
+
+Status ResidentPieces::make_longer(const std::shared_ptr<File>& file, std::uint64_t slots) {
+  const std::uint64_t before = file->length;  // this thread alone changes it
+  const std::uint64_t length = before + slots;
+  SlotList slot_of(length);
+  SlotList free;
+  SlotList given_back;
+  free.reserve(length);
+  given_back.reserve(length);
+  if (!pause(file)) return {};
+  io::Device& device = *file->device;
+  const std::uint64_t from = before * file->segment;
+  const std::uint64_t bytes = length * file->segment;
+  Status outcome = device.geometry().size < bytes ? device.grow(bytes) : Status();
+  if (outcome.ok()) {
+    const Result<io::Device::Room> room = device.reserve_room(from, bytes - from);
+    outcome = room.status();
+    if (room.ok() && *room != io::Device::Room::kSure) {
+      outcome = Error{ErrorCode::kUnsupported, path_ + ": no more room is promised", ""};
+    }
+  }
+  const io::Lock lock(mutex_);
+  file->paused = false;
+  HEXAD_TRY(outcome);
+  for (std::uint64_t n = file->oldest / file->segment; n < file->number; ++n) {
+    slot_of[n % length] = file->slot_of[n % file->slot_of.size()];
+  }
+  for (std::uint64_t slot = length; slot-- > before;) {
+    free.push_back(static_cast<std::uint32_t>(slot));
+  }
+  // What had room before comes first.
+  free.insert(free.end(), file->free.begin(), file->free.end());
+  given_back.assign(file->given_back.begin(), file->given_back.end());
+  std::swap(file->slot_of, slot_of);
+  std::swap(file->free, free);
+  std::swap(file->given_back, given_back);
+  file->length = length;
+  file->fresh += slots;
   return {};
 }
 
@@ -157,6 +437,7 @@ void ResidentPieces::take_room() {
   }
   is_gone();
   if (!path_.empty()) system_.remove_created(path_).ignore();
+  fit_table();
 }
 
 bool ResidentPieces::give_back_ended() {
@@ -166,6 +447,7 @@ bool ResidentPieces::give_back_ended() {
   }
   is_gone();
   system_.remove_created(path_).ignore();
+  fit_table();
   return true;
 }
 
@@ -248,6 +530,7 @@ bool ResidentPieces::holds(const RunPieceKey& key) {
 // which has so much room for all devices together.
 std::uint64_t ResidentPieces::reads_left() {
   io::Device& device = *file_->device;
+  if (file_->paused.load()) return 0;
   if (device.owing_for() >= kPatience) return 0;
   // What nobody waits for any more is under way, too.
   const std::uint64_t busy =
@@ -259,6 +542,7 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
   struct Wanted {
     RunStoredRead* read = nullptr;
     ResidentPlace place;
+    std::uint64_t from = 0;     // in the file
     std::uint64_t skipped = 0;  // bytes of the request before the piece
     std::uint64_t at = 0;       // of the request in the buffer
   };
@@ -279,7 +563,7 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
         one.found = true;
         ++tally_.hits;
       } else if (there && count < may_send) {
-        room[count++] = {&one, *place};
+        room[count++] = {&one, *place, file->offset_of(place->position())};
       } else {
         ++tally_.misses;
       }
@@ -287,17 +571,16 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     file->reading.fetch_add(count);
   }
   if (count == 0) return;
-  const Reading reading(*file, count);
+  const Reading reading(*this, *file, count);
   const std::span<Wanted> wanted(room.data(), count);
   std::vector<io::IoRequest> requests;
   requests.reserve(count);
   const std::uint64_t block = file->device->geometry().logical_block;
   std::uint64_t all = 0;
   for (Wanted& one : wanted) {
-    const std::uint64_t from = one.place.position() % file->size;
-    const std::uint64_t begin = round_down(from, block);
-    const std::uint64_t end = round_up(from + one.place.bytes(), block);
-    one.skipped = from - begin;
+    const std::uint64_t begin = round_down(one.from, block);
+    const std::uint64_t end = round_up(one.from + one.place.bytes(), block);
+    one.skipped = one.from - begin;
     one.at = all;
     io::IoRequest request;
     request.device = file->device.get();
@@ -371,8 +654,7 @@ void ResidentPieces::put(const RunPieceKey& key, ByteView stored, Reason reason)
     const ResidentPlace* const place = file_->table.find(known);
     if (place != nullptr && is_there(*place)) return;
     if (place == nullptr && !make_entry_free()) return;
-    // Once round: all room has been had.
-    const bool had = (file_->number + 1) * file_->segment > file_->size;
+    const bool had = file_->fresh == 0;
     if (reason == Reason::kOffered && had && place == nullptr) {
       file_->table.put(known, ResidentPlace::of(0, 0));
       return;
@@ -387,6 +669,7 @@ void ResidentPieces::put(const RunPieceKey& key, ByteView stored, Reason reason)
 bool ResidentPieces::make_entry_free() {
   File& file = *file_;
   if (!file.table.full()) return true;
+  if (file.table.moves()) return false;
   const auto forget = [&]() HEXAD_REQUIRES(mutex_) {
     file.table.erase_if([this](ResidentKey, ResidentPlace place)
                             HEXAD_NO_THREAD_SAFETY_ANALYSIS { return !is_there(place); });
@@ -397,7 +680,7 @@ bool ResidentPieces::make_entry_free() {
     // Of what is there: the file may have room for more than the table ever knows of.
     const std::uint64_t there = file.open_at() - file.oldest;
     const std::uint64_t part = round_up(there / kPartGivenUp, file.segment);
-    file.oldest = std::min(file.oldest + part, file.open_at());
+    let_go_before(std::min(file.oldest + part, file.open_at()));
   }
   return true;
 }
@@ -415,25 +698,28 @@ bool ResidentPieces::add(ResidentKey key, ByteView stored) {
   return full;
 }
 
-// False: the segment before is on its way yet.
+// False: the segment before is on its way yet, or nothing is to be written now.
 bool ResidentPieces::seal() {
   File& file = *file_;
-  if (file.flying) return false;
+  if (file.flying || file.paused.load()) return false;
   fill_zero(file.open.bytes().subspan(std::min(file.filled, file.segment)));
   std::swap(file.open, file.flight);
   file.flying = true;
   ++on_the_way_;
   file.filled = 0;
-  ++file.number;
   // It is written over the oldest one, which nobody may read from now on.
-  const std::uint64_t end = file.number * file.segment;
-  if (end > file.size) file.oldest = std::max(file.oldest, end - file.size);
+  if (file.free.empty()) let_go_before(file.oldest + file.segment);
+  file.flight_slot = file.free.back();
+  file.free.pop_back();
+  file.fresh -= file.fresh > 0 ? 1 : 0;
+  file.slot_of[file.number % file.slot_of.size()] = file.flight_slot;
+  ++file.number;
   return true;
 }
 
 // FB3. `done` runs when it is written, on whatever thread notices that.
 void ResidentPieces::write_segment(const std::shared_ptr<File>& file) {
-  const std::uint64_t offset = (file->number - 1) * file->segment % file->size;
+  const std::uint64_t offset = file->flight_slot * file->segment;
   file->batch.requests.clear();
   file->batch.requests.push_back(
       io::IoRequest::write(*file->device, offset, file->flight, io::WriteMode::kCached));
@@ -478,7 +764,7 @@ ResidentPieces::Usage ResidentPieces::usage() {
   usage.problem = problem_;
   if (file_ == nullptr) return usage;
   usage.open = true;
-  usage.room = file_->size;
+  usage.room = file_->room();
   usage.memory = file_->table.memory() + file_->open.size() + file_->flight.size();
   file_->table.for_each([&](ResidentKey, ResidentPlace place) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     if (!is_there(place)) return;
@@ -486,6 +772,12 @@ ResidentPieces::Usage ResidentPieces::usage() {
     ++usage.pieces;
   });
   return usage;
+}
+
+std::uint64_t ResidentPieces::memory() {
+  const io::Lock lock(mutex_);
+  if (file_ == nullptr) return 0;
+  return file_->table.memory() + file_->open.size() + file_->flight.size();
 }
 
 ResidentPieces::Tally ResidentPieces::tally() {
@@ -501,11 +793,20 @@ void ResidentPieces::check_invariants() {
   file_->table.for_each([&](ResidentKey key, ResidentPlace place) HEXAD_NO_THREAD_SAFETY_ANALYSIS {
     if (!is_there(place)) return;
     HEXAD_ASSERT(place.position() + place.bytes() <= file_->open_at() + file_->filled);
-    HEXAD_ASSERT(place.position() + file_->size >= file_->open_at());
+    HEXAD_ASSERT(place.position() >= file_->oldest);
     // FB1
     HEXAD_ASSERT(std::any_of(numbers.begin(), numbers.end(),
                              [&](const auto& known) { return known.second == key.run(); }));
   });
+  // FB5
+  std::vector<int> uses(file_->length);
+  for (const std::uint32_t slot : file_->free) ++uses[slot];
+  for (const std::uint32_t slot : file_->given_back) ++uses[slot];
+  HEXAD_ASSERT(file_->fresh <= file_->free.size() && file_->oldest % file_->segment == 0);
+  for (std::uint64_t n = file_->oldest / file_->segment; n < file_->number; ++n) {
+    ++uses[file_->slot_of[n % file_->slot_of.size()]];
+  }
+  HEXAD_ASSERT(std::all_of(uses.begin(), uses.end(), [](int count) { return count == 1; }));
 }
 
 }  // namespace hexad::kv

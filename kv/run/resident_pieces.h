@@ -4,9 +4,14 @@
 //
 //   position   0         S         2S        3S        4S        counts on, whatever is given up
 //              +---------+---------+---------+---------+
-//   file       | segment | segment | segment | segment |    segment n lies at n * S modulo size
+//   segments   |    0    |    1    |    2    |    3    |    each lies in a slot of the file
 //              +---------+---------+---------+---------+
 //                        ^ the oldest that is still there      ^ in memory until it is full
+//
+//   file       slots of S bytes: of a segment, free, or given back to the file system
+//
+// Its room and the memory of its table change while it is used: more slots, or fewer, of which the
+// oldest segments go; the table moves into another one a part at a time.
 //
 // Which pieces are there is known in memory alone, so it begins empty, and what the file holds from
 // before means nothing. All of it is a copy: whatever becomes of the file, reads go to the devices.
@@ -20,12 +25,20 @@
 //       device that has owed an answer for so long, or has kMostUnderWay to do, is not asked
 //   FB4 kMostErrors errors, of whatever kind, with few pieces between them that were found, end it
 //       until room is given again
+//   FB5 a slot is of one segment at most, and it is written, read and given back for that one
+//       alone: a piece whose segment has had to go is not there, whatever its slot is for by then
+//   FB6 where room or memory change, the lock is held for kEntriesAtOnce entries, kSlotsAtOnce
+//       slots or a copy of the lists of slots at a time, and who looks for pieces does not wait for
+//       the file system: while the file becomes longer there is nothing in it for them
+//   FB7 where all room has been had, what is read for the first time as far as the table knows takes
+//       none; what a merge writes of pieces that were here does (inherit())
 //
-// Any thread. Its mutex is a leaf.
+// Any thread. Its mutex is a leaf, but that of a change of size, which comes before it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -50,6 +63,8 @@ class ResidentPieces {
   static constexpr std::uint64_t kFewHits = 64;              // between two errors
   static constexpr std::uint64_t kLeastRoom = 256 << 10;     // bytes
   static constexpr std::uint64_t kLargestPiece = 256 << 10;  // bytes
+  static constexpr std::uint64_t kEntriesAtOnce = 4096;
+  static constexpr std::uint64_t kSlotsAtOnce = 64;
 
   // `path`: of the file; empty: there is no place for one. `most_memory`: of the table, bytes. The
   // system outlives it.
@@ -59,19 +74,31 @@ class ResidentPieces {
   ResidentPieces(const ResidentPieces&) = delete;
   ResidentPieces& operator=(const ResidentPieces&) = delete;
 
-  // --- room; one thread at a time ---
+  // Is told how much memory table and buffers take, whenever that changes. Before other threads;
+  // it may take locks, but none that is held where something is called here.
+  void tell_memory(std::function<void(std::uint64_t bytes)> tell) { tell_ = std::move(tell); }
+
+  // --- room; one thread at a time, but for set_most_memory() ---
   // Begins with a file of at most so many bytes, in place of what there is; less where the table
   // would not know what is in the rest. Errors: kNoSpace (less
   // than kLeastRoom, or the file system is full), kUnsupported (it promises no room), those of the
   // file; then there is none.
   Status give_room(std::uint64_t bytes);
+  // From now on the file has about so many bytes at most, as in give_room(), and what has room in
+  // that stays: of less, the oldest goes, and its space is the file system's again. Where the
+  // device owes an answer a file does not become longer, which is no error. Less than fits its
+  // segments is give_room(). Errors: as there, but what there is stays as it is; then it may have
+  // grown in part.
+  Status change_room(std::uint64_t bytes);
+  // Bytes of the file; 0: there is none.
+  std::uint64_t room();
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
   // or written keeps the space of the file until it ends, and is_gone() has noticed that.
   void take_room();
-  // From the next give_room() on; what is there stays. Any thread.
-  void set_most_memory(std::uint64_t bytes) {
-    most_memory_.store(bytes, std::memory_order_relaxed);
-  }
+  // The table has so many bytes at most when this returns; until then there may be two. Where it
+  // has room for less than there is, the oldest goes. A file that could be larger now is when its
+  // room is given, or changes. Any thread. Cost: a pass over the table, part by part.
+  void set_most_memory(std::uint64_t bytes);
   // Deletes the file when it has ended by itself (FB4); why it has stays to be told. Whether it
   // had, since the last time.
   bool give_back_ended();
@@ -102,6 +129,7 @@ class ResidentPieces {
   };
   // Cost: a pass over the table.
   Usage usage();
+  std::uint64_t memory();  // Usage::memory alone
   struct Tally {
     std::uint64_t hits = 0;    // pieces that were found, those that did not verify then included
     std::uint64_t misses = 0;  // none while there is no room
@@ -127,12 +155,25 @@ class ResidentPieces {
   ByteView bytes_in_memory(ResidentPlace place) const HEXAD_REQUIRES(mutex_);
   std::uint64_t reads_left() HEXAD_REQUIRES(mutex_);
   bool make_entry_free() HEXAD_REQUIRES(mutex_);
+  // What comes before `position`, a beginning of a segment, is gone, and its slots are free.
+  void let_go_before(std::uint64_t position) HEXAD_REQUIRES(mutex_);
+  void take_slots(std::vector<std::uint32_t>& taken, std::uint64_t count) HEXAD_REQUIRES(mutex_);
   // Whether a segment is to be written now: write_segment(), without the lock.
   bool add(ResidentKey key, ByteView stored) HEXAD_REQUIRES(mutex_);
   bool seal() HEXAD_REQUIRES(mutex_);
   void note_error(const std::string& what) HEXAD_REQUIRES(mutex_);
   void stop(std::string problem) HEXAD_REQUIRES(mutex_);
 
+  // Bytes of a file of which the table can know, of so many.
+  std::uint64_t known_of(std::uint64_t bytes) const;
+  void fit_table() HEXAD_EXCLUDES(resizing_);
+  void move_table(const std::shared_ptr<File>& file, std::uint64_t slots) HEXAD_REQUIRES(resizing_);
+  std::uint64_t first_that_fits(const std::shared_ptr<File>& file, std::uint64_t pieces);
+  void give_back(const std::shared_ptr<File>& file, std::uint64_t slots);
+  void discard(File& file, const std::vector<std::uint32_t>& slots);
+  Result<std::uint64_t> use_again(const std::shared_ptr<File>& file, std::uint64_t slots);
+  Status make_longer(const std::shared_ptr<File>& file, std::uint64_t slots);
+  bool pause(const std::shared_ptr<File>& file);
   Result<std::unique_ptr<io::Device>> make_file(std::uint64_t bytes);
   enum class Reason : std::uint8_t { kOffered, kInherited };
   void put(const RunPieceKey& key, ByteView stored, Reason reason);
@@ -143,6 +184,9 @@ class ResidentPieces {
   const std::string path_;
   std::atomic<std::uint64_t> most_memory_;  // of the table, bytes
 
+  std::function<void(std::uint64_t)> tell_;
+
+  io::Mutex resizing_;  // while the table changes, and somebody is told of it
   io::Mutex mutex_;
   io::CondVar changed_;
   std::shared_ptr<File> file_ HEXAD_GUARDED_BY(mutex_);  // null: no room

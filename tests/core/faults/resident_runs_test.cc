@@ -2,7 +2,9 @@
 // look-ups ask the fast device and not those of the data; and whatever becomes of those blocks, the
 // store has what it had.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "io/rng.h"
 #include "io/sim/sim_system.h"
 #include "kv/memory/memory_index.h"
+#include "tests/base/campaign.h"
 #include "tests/core/faults/plain_content.h"
 #include "tests/core/store_fixture.h"
 #include "tests/core/store_runner.h"
@@ -218,7 +221,7 @@ TEST_CASE("resident runs: a room that others have open costs look-ups, and nothi
   REQUIRE(deep_findings(store) == "");
 }
 
-// Of indexes that are smaller than the room that there is.
+// Of indexes that are smaller than the room that there is, which changes.
 class SmallHome final : public kv::IndexHome {
  public:
   SmallHome(io::Executor& executor, std::uint64_t most)
@@ -228,7 +231,9 @@ class SmallHome final : public kv::IndexHome {
     return inner_->open(directory, store, mode);
   }
   Status remove(const std::string& directory) override { return inner_->remove(directory); }
-  std::optional<std::uint64_t> room(const std::string&) override { return 1_MiB; }
+  std::optional<std::uint64_t> room(const std::string&) override { return left.load(); }
+
+  std::atomic<std::uint64_t> left = 1_MiB;
 
  private:
   const std::unique_ptr<kv::IndexHome> inner_;
@@ -288,7 +293,8 @@ TEST_CASE("resident runs: a fast device that fails, lies or does not answer cost
 }
 
 // The random runner, with little memory for runs, an index that mostly does not fit, and somebody
-// who damages the blocks.
+// who damages the blocks, puts back what was there at a time before, and changes how much room they
+// have and how much memory there is for them and for what was read.
 class LimitedTarget final : public ReopenedTarget {
  public:
   LimitedTarget(const RuntimeOptions& runtime, std::uint64_t seed)
@@ -303,6 +309,12 @@ class LimitedTarget final : public ReopenedTarget {
     HEXAD_TRY_ASSIGN(pool_, Store::format(options, &system_));
     return open(Access::kReadWrite);
   }
+  void wait() override {
+    damage();
+    indexes_->left = 256_KiB << rng_.below(5);
+    constexpr std::uint64_t kSizes[] = {0, 0, 0, 1_MiB, 3_MiB, 40_MiB};
+    resized += store().set_cache_size(kSizes[rng_.below(std::size(kSizes))]).ok() ? 1 : 0;
+  }
   std::string check() override {
     damage();
     const std::string found = ReopenedTarget::check();
@@ -310,6 +322,7 @@ class LimitedTarget final : public ReopenedTarget {
     return found;
   }
   std::uint64_t hits = 0;
+  std::uint64_t resized = 0;  // times that memory was changed
 
  private:
   Result<Store> open_store(const RuntimeOptions& runtime) override {
@@ -322,7 +335,7 @@ class LimitedTarget final : public ReopenedTarget {
     const std::string path = core::resident_path(pool_.fast_directories);
     const auto media = system_.media(path);
     if (media == nullptr) return;
-    switch (rng_.below(4)) {
+    switch (rng_.below(6)) {
       case 0: {
         const std::uint64_t at = round_down(rng_.below(media->size()), 512);
         media->discard(at, std::min<std::uint64_t>(media->size() - at, 64_KiB));
@@ -338,6 +351,14 @@ class LimitedTarget final : public ReopenedTarget {
       case 2:
         system_.remove_device(path);
         break;
+      case 3:
+        older_.resize(media->size());
+        media->read(0, older_);
+        break;
+      case 4:
+        older_.resize(media->size());  // longer, or cut short, than it was
+        media->write(0, older_);
+        break;
       default:
         break;
     }
@@ -346,13 +367,17 @@ class LimitedTarget final : public ReopenedTarget {
   io::testing::TemporaryDirectory directory_;
   io::MemorySystem system_;
   io::Rng rng_;
-  std::unique_ptr<kv::IndexHome> indexes_;
+  Bytes older_;  // of the blocks
+  std::unique_ptr<SmallHome> indexes_;
   PoolDescription pool_;
 };
 
 TEST_CASE("resident runs: the random runner finds no difference", "[one-thread]") {
   std::uint64_t hits = 0;
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+  std::uint64_t resized = 0;
+  const std::uint64_t last = campaign_is_thorough() ? 100 : 6;
+  for (std::uint64_t run = 1; run <= last; ++run) {
+    const std::uint64_t seed = campaign_seed_of(run);
     RuntimeOptions runtime = runtime_of_seed(seed);
     runtime.cache_size = 0;
     LimitedTarget target(runtime, seed);
@@ -364,12 +389,15 @@ TEST_CASE("resident runs: the random runner finds no difference", "[one-thread]"
     options.compare_one_in = 15;
     options.check_one_in = 40;
     options.reopen_one_in = 60;
+    options.wait_one_in = 7;
     const RunnerTally tally = run_store(target, options);
     CAPTURE(tally.line(seed));
     REQUIRE(tally.difference == "");
     hits += target.hits;
+    resized += target.resized;
   }
   REQUIRE(hits > 0);
+  REQUIRE(resized > 100);
 }
 
 }  // namespace

@@ -42,6 +42,56 @@ TEST_CASE("resident table: has what a map has, full or not") {
   REQUIRE((seen == model));
 }
 
+// RT2
+TEST_CASE("resident table: has what a map has while it becomes larger and smaller") {
+  io::Rng rng(11);
+  ResidentTable table(1000, 1 << 20);
+  std::map<std::uint64_t, std::uint64_t> model;
+  int moved = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const ResidentKey one = ResidentKey::of(1 + rng.below(3), rng.below(1000));
+    if (rng.chance(2, 5)) {
+      table.erase(one);
+      model.erase(one.bits);
+    } else if (model.count(one.bits) == 1 || !table.full()) {
+      const ResidentPlace place = ResidentPlace::of(rng.below(1 << 20) * 64, rng.below(1 << 20));
+      table.put(one, place);
+      model[one.bits] = place.bits;
+    }
+    if (!table.moves() && rng.chance(1, 500)) {
+      table.begin_move(ResidentTable::Slots(std::size_t{64} << rng.below(8)));
+    }
+    if (table.moves() && rng.chance(1, 4)) {
+      // What has no room goes, and so does what is not kept.
+      const std::uint64_t odd = rng.below(2);
+      ResidentTable::Slots emptied;
+      const bool more = table.move_some(
+          1 + rng.below(50),
+          [&](ResidentPlace place) { return odd == 0 || place.bytes() % 50 != 0; }, emptied);
+      REQUIRE(more == table.moves());
+      REQUIRE(more == emptied.empty());
+      if (!more) ++moved;
+      std::map<std::uint64_t, std::uint64_t> seen;
+      table.for_each([&](ResidentKey of, ResidentPlace place) {
+        REQUIRE(seen.emplace(of.bits, place.bits).second);
+        REQUIRE(model.at(of.bits) == place.bits);
+      });
+      REQUIRE(seen.size() == table.count());
+      std::erase_if(model, [&](const auto& of) {
+        return seen.count(of.first) == 0 &&
+               (table.count() >= table.capacity() || ResidentPlace{of.second}.bytes() % 50 == 0);
+      });
+      REQUIRE(seen.size() == model.size());
+    }
+    const ResidentKey asked = ResidentKey::of(1 + rng.below(3), rng.below(1000));
+    const ResidentPlace* const found = table.find(asked);
+    REQUIRE((found != nullptr) == (model.count(asked.bits) == 1));
+    if (found != nullptr) REQUIRE(found->bits == model[asked.bits]);
+    if (i % 100 == 0) table.check_invariants();
+  }
+  REQUIRE(moved > 50);
+}
+
 TEST_CASE("resident table: keys and places are what they were made of, and memory is bounded") {
   const ResidentPlace place =
       ResidentPlace::of(ResidentPlace::kMostPosition, ResidentPlace::kMostBytes);
