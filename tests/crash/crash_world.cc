@@ -14,6 +14,7 @@
 #include "core/opening/opening.h"
 #include "core/opening/pool_options.h"
 #include "io/rng.h"
+#include "kv/memory/memory_index.h"
 #include "tests/core/omap_model.h"
 #include "tests/kv/lmdb_recorder.h"
 
@@ -23,6 +24,37 @@ namespace {
 
 constexpr const char* kIndexDisk = "index";
 constexpr const char* kOther = "other";
+
+constexpr std::uint64_t kMemoryOfRuns = 64_KiB;
+constexpr std::uint64_t kRoomOfBlocks = 512_KiB;
+
+// Of indexes that are smaller than the room that there is.
+class NarrowHome final : public kv::IndexHome {
+ public:
+  NarrowHome(io::Executor& executor, std::uint64_t limit)
+      : inner_(kv::make_memory_index_home(executor, {limit})) {}
+  Result<std::unique_ptr<kv::Index>> open(const std::string& directory, const Uuid& store,
+                                          io::OpenMode mode) override {
+    return inner_->open(directory, store, mode);
+  }
+  Status remove(const std::string& directory) override { return inner_->remove(directory); }
+  std::optional<std::uint64_t> room(const std::string&) override { return kRoomOfBlocks; }
+
+ private:
+  const std::unique_ptr<kv::IndexHome> inner_;
+};
+
+// So that blocks are asked for, and come.
+void read_some(Store& store, std::size_t from) {
+  ListOptions all;
+  all.limit = kMaxListPage;
+  const Result<ListPage> page = store.list(kDefaultCollection, all);
+  HEXAD_ASSERT(page.ok());
+  for (std::size_t i = from % 3; i < page->entries.size(); i += 3) {
+    const Result<Attributes> found = store.attributes(kDefaultCollection, page->entries[i].name);
+    HEXAD_ASSERT(found.ok() || found.error().code == ErrorCode::kNotFound);
+  }
+}
 
 std::string bytes_of(std::uint64_t seed, std::size_t size) {
   io::Rng rng(seed);
@@ -208,6 +240,27 @@ Transaction CrashWorld::first_transaction() const {
   return t;
 }
 
+std::unique_ptr<kv::IndexHome> CrashWorld::narrow_home(io::Executor& executor,
+                                                       std::uint64_t limit) {
+  return std::make_unique<NarrowHome>(executor, limit);
+}
+
+Result<Store> CrashWorld::open_recorded(io::System& system, kv::IndexHome* indexes) const {
+  RuntimeOptions runtime;
+  runtime.log_durability = options_.log_durability;
+  if (indexes != nullptr) runtime.cache_size = 0;
+  HEXAD_TRY_ASSIGN(core::StoreParts parts, core::open_parts(pool_, runtime, &system, indexes));
+  parts.ranges_at_once = options_.ranges_at_once;
+  if (indexes != nullptr) parts.cache->keep_less_of_runs(kMemoryOfRuns);
+  auto engine = std::make_unique<core::Engine>(std::move(parts));
+  HEXAD_TRY(engine->start());
+  return Store(std::move(engine));
+}
+
+Result<Store> CrashWorld::open_narrow(io::System& system, kv::IndexHome& indexes) const {
+  return open_recorded(system, &indexes);
+}
+
 void CrashWorld::run() {
   Lsn first_lsn = 0;
   std::vector<std::pair<std::string, std::shared_ptr<const io::CowImage>>> fresh;
@@ -224,8 +277,13 @@ void CrashWorld::run() {
       format.log_size = options_.log_size;
       format.min_alloc = options_.min_alloc;
       format.checksum_block = 4096;
-      must(core::format_devices(format, system));
-      Store store = must(Store::open(pool_, {}, &system));
+      std::unique_ptr<kv::IndexHome> indexes;
+      if (options_.index_limit > 0) {
+        indexes = narrow_home(system.executor(), options_.index_limit);
+      }
+      must(core::format_devices(format, system, indexes.get()));
+      Store store = indexes == nullptr ? must(Store::open(pool_, {}, &system))
+                                       : must(open_narrow(system, *indexes));
       first_lsn = must(store.commit(first_transaction()));
       must(store.close());
     });
@@ -243,7 +301,13 @@ void CrashWorld::run() {
   model.stamp(first_lsn);
   io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), &recorder_, stacks_});
   for (auto& [name, image] : fresh) system.add_disk(name, image, disk_options());
-  if (options_.fast) {
+  if (options_.index_limit > 0) {
+    // Nobody flushes it, so all that was ever written there would be pending for ever.
+    io::SimDiskOptions kept = disk_options();
+    kept.volatile_cache = false;
+    system.add_disk(kBlocks, std::make_shared<io::CowImage>(0), kept);
+  }
+  if (has_lmdb()) {
     auto index = std::make_shared<io::CowImage>(0);
     const Result<std::string> bytes = [&]() -> Result<std::string> {
       std::string content;
@@ -265,13 +329,9 @@ void CrashWorld::run() {
 
   Lsn first_checkpoint = 0;
   system.run([&] {
-    RuntimeOptions runtime;
-    runtime.log_durability = options_.log_durability;
-    core::StoreParts parts = must(core::open_parts(pool_, runtime, &system));
-    parts.ranges_at_once = options_.ranges_at_once;
-    auto engine = std::make_unique<core::Engine>(std::move(parts));
-    must(engine->start());
-    Store store(std::move(engine));
+    std::unique_ptr<kv::IndexHome> indexes;
+    if (options_.index_limit > 0) indexes = narrow_home(system.executor(), options_.index_limit);
+    Store store = must(open_recorded(system, indexes.get()));
     first_checkpoint = store.status().checkpoint_lsn;
     io::Mutex mutex(system.executor());
     io::CondVar changed(system.executor());
@@ -306,6 +366,7 @@ void CrashWorld::run() {
           lock.lock();
           changed.wait(lock, [&] { return answered; });
           lock.unlock();
+          if (indexes != nullptr) read_some(store, static_cast<std::size_t>(i));
           if (options_.pause > 0) system.executor().sleep_for(options_.pause);
         }
       }));
@@ -317,6 +378,9 @@ void CrashWorld::run() {
       if (counter.name == "merge_moved_bytes") merge_moved_ = counter.since_open;
       if (counter.name == "cleaned_blobs") blobs_moved_ = counter.since_open;
       if (counter.name == "compacted_lists") lists_compacted_ = counter.since_open;
+      if (counter.name == "indexes_rebuilt") indexes_made_ = counter.since_open;
+      if (counter.name == "run_resident_hits") blocks_found_ = counter.since_open;
+      if (counter.name == "run_resident_bytes") blocks_written_ = counter.since_open;
       if (counter.name == "device_log_bytes")
         log_laps_ = counter.since_open / (options_.profile.m + 1 + pool_.fast_directories.size()) /
                     options_.log_size;
@@ -346,7 +410,7 @@ void CrashWorld::run() {
 // What was there before, and every write since, to whichever disk.
 void CrashWorld::look_at_log() {
   for (const io::CrashRecorder::Disk& disk : recorder_.disks()) {
-    if (disk.name == kIndexDisk) continue;
+    if (disk.name == kIndexDisk || disk.name == kBlocks) continue;
     log_.see_device([&](std::uint64_t offset, std::uint64_t length) {
       Bytes bytes(length);
       disk.initial->read(offset, bytes);
@@ -373,11 +437,11 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
     if (state.disks()[i].name == kIndexDisk) write_index(*state.image(i));
   }
   // Not where the opening itself is recorded: its crashes harm it.
-  if (recorder == nullptr && options_.fast) harm_index(state.number());
+  if (recorder == nullptr && has_lmdb()) harm_index(state.number());
   io::SimOptions sim{options_.seed, {}, disk_options(), recorder, stacks_};
   sim.latency.immediate = true;
   io::SimSystem system(state, sim);
-  if (recorder != nullptr && options_.fast) {
+  if (recorder != nullptr && has_lmdb()) {
     const auto disk = recorder->disk_index(kIndexDisk);
     recorder->keep_writes_whole(disk);
     record_index(*recorder, disk);
@@ -388,6 +452,17 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
     problem = store.ok() ? use(*store, system.executor()) : "open: " + store.error().to_string();
   });
   if (recorder != nullptr) kv::testing::stop_recording();
+  return problem;
+}
+
+std::optional<std::string> CrashWorld::with_disks(const io::CrashState& state,
+                                                  const UseDisks& use) {
+  HEXAD_ASSERT(options_.index_limit > 0);
+  io::SimOptions sim{options_.seed, {}, disk_options(), nullptr, stacks_};
+  sim.latency.immediate = true;
+  io::SimSystem system(state, sim);
+  std::optional<std::string> problem;
+  system.run([&] { problem = use(system); });
   return problem;
 }
 

@@ -19,6 +19,7 @@
 #include "io/sim/crash_recorder.h"
 #include "io/sim/crash_states.h"
 #include "io/sim/sim_system.h"
+#include "kv/index.h"
 #include "tests/core/log_order.h"
 #include "tests/core/store_model.h"
 #include "tests/io/temporary.h"
@@ -55,6 +56,10 @@ struct CrashWorldOptions {
   // Pages that a transaction of the recording shows of a range one by one; longer ones are copied
   // beside the commits (core/transact/page_copier.h).
   std::uint64_t ranges_at_once = kMaxClonedPages;
+  // > 0: instead of LMDB an index in memory of at most so many bytes, which a crash takes along.
+  // Where it does not fit blocks of the runs are on the fast device, and what the store remembers
+  // has so little room that it asks for them all the time.
+  std::uint64_t index_limit = 0;
 };
 
 class CrashWorld {
@@ -77,6 +82,9 @@ class CrashWorld {
   std::uint64_t merge_moved() const { return merge_moved_; }  // bytes: merge_moved_bytes
   std::uint64_t blobs_moved() const { return blobs_moved_; }  // by the cleaner
   std::uint64_t lists_compacted() const { return lists_compacted_; }
+  std::uint64_t indexes_made() const { return indexes_made_; }
+  std::uint64_t blocks_found() const { return blocks_found_; }      // on the fast device
+  std::uint64_t blocks_written() const { return blocks_written_; }  // there, bytes
   std::size_t transactions() const { return done_.size(); }
   // Of the recorded workload; check() says what is wrong in its order.
   const LogOrder& log() const { return log_; }
@@ -96,6 +104,15 @@ class CrashWorld {
   std::optional<std::string> reopen(const io::CrashState& state, io::CrashRecorder* recorder,
                                     const UseInTime& use);
 
+  // For who opens several times, by open_narrow(), and changes disks between: `use` gets the system
+  // of `state`. With CrashWorldOptions::index_limit.
+  using UseDisks = std::function<std::optional<std::string>(io::SimSystem&)>;
+  std::optional<std::string> with_disks(const io::CrashState& state, const UseDisks& use);
+  // An index of at most so many bytes, and how a store with it is opened.
+  static std::unique_ptr<kv::IndexHome> narrow_home(io::Executor& executor, std::uint64_t limit);
+  Result<Store> open_narrow(io::System& system, kv::IndexHome& indexes) const;
+  static constexpr const char* kBlocks = "fast/blocks";  // the disk
+
   // The state of the store must be the model after some number of transactions: all that were
   // acknowledged by `position`, none that was not begun. Metadata and space must agree, and the log
   // of the recording must be one that any crash may cut.
@@ -113,6 +130,8 @@ class CrashWorld {
   };
 
   io::SimDiskOptions disk_options() const;
+  bool has_lmdb() const { return options_.fast && options_.index_limit == 0; }
+  Result<Store> open_recorded(io::System& system, kv::IndexHome* indexes) const;
   void record_index(io::CrashRecorder& recorder, io::CrashRecorder::DiskIndex disk);
   void write_index(const io::CowImage& image) const;
   void harm_index(std::uint64_t state) const;
@@ -138,6 +157,9 @@ class CrashWorld {
   std::uint64_t merge_moved_ = 0;
   std::uint64_t blobs_moved_ = 0;
   std::uint64_t lists_compacted_ = 0;
+  std::uint64_t indexes_made_ = 0;
+  std::uint64_t blocks_found_ = 0;
+  std::uint64_t blocks_written_ = 0;
   std::shared_ptr<io::FiberStacks> stacks_;
 };
 
