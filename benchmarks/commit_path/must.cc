@@ -6,14 +6,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace hexad::bench {
 
 namespace {
 
 std::mutex mutex;
-std::filesystem::path to_remove;  // guarded by mutex; empty: none
+std::vector<std::string> to_remove;  // guarded by mutex
 
 // Blocked everywhere but in the thread below.
 sigset_t block_signals() {
@@ -41,18 +43,20 @@ WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
   std::string pattern = (parent / "hexad-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) die("cannot make a directory in " + parent.string());
   path_ = pattern;
+  bool is_first = false;
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    to_remove = path_;
+    is_first = to_remove.empty();
+    to_remove.push_back(path_.string());
   }
-  clean_up_on_signals(signals);
+  if (is_first) clean_up_on_signals(signals);
 }
 
 WorkingDirectory::~WorkingDirectory() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
-  to_remove.clear();
+  std::erase(to_remove, path_.string());
 }
 
 void die(const std::string& message) {
@@ -62,9 +66,12 @@ void die(const std::string& message) {
   std::fprintf(stderr, "benchmark: %s\n", message.c_str());
   if (to_remove.empty()) _exit(1);
   // The other threads end with this, so none makes a file again behind what has been removed.
-  execl("/bin/sh", "sh", "-c", "rm -rf -- \"$1\"; exit 1", "sh", to_remove.c_str(), nullptr);
+  std::vector<const char*> words = {"sh", "-c", "rm -rf -- \"$@\"; exit 1", "sh"};
+  for (const std::string& path : to_remove) words.push_back(path.c_str());
+  words.push_back(nullptr);
+  execv("/bin/sh", const_cast<char* const*>(words.data()));
   std::error_code ignored;
-  std::filesystem::remove_all(to_remove, ignored);
+  for (const std::string& path : to_remove) std::filesystem::remove_all(path, ignored);
   _exit(1);
 }
 

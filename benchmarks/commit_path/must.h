@@ -11,7 +11,7 @@
 namespace hexad::bench {
 
 // A directory of our own, removed with all it holds: by the destructor, by die(), or when the
-// program is interrupted or told to end. One per program, made before any other thread.
+// program is interrupted or told to end. Made before any other thread.
 class WorkingDirectory {
  public:
   // Makes a new one inside `parent`.

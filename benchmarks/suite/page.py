@@ -201,6 +201,37 @@ class Page:
                for key in counted))
             for _, row in rows])
 
+    def tiers(self):
+        rows = self.under("tiers/")
+        if not rows:
+            return
+        self.add("<h2>A fast tier that is too small</h2>",
+                 "<p>Gets of small objects, one at a time, whose metadata is a fraction or a multiple of what the "
+                 "fast tier holds. The bound is what hits and misses cost by themselves, in their shares. RocksDB "
+                 "has a fast and a slow directory of the same sizes.</p>")
+        gets, hits = {}, {}
+        for name, row in rows:
+            what, skew, multiple, *who = name.split("/") + [""]
+            if what == "get":
+                lines = gets.setdefault(skew, {})
+                lines.setdefault(who[0], []).append((float(multiple), row["value"]))
+                if "bound, us" in row.get("counted", {}):
+                    lines.setdefault("bound", []).append((float(multiple), row["counted"]["bound, us"]))
+            elif what == "hits":
+                hits.setdefault(skew, []).append((float(multiple), row["value"]))
+        for skew, lines in gets.items():
+            self.figure(charts.lines(f"Mean latency of a get, {skew}", "metadata, in multiples of the fast tier",
+                                     "us", [(who, sorted(points)) for who, points in lines.items()]))
+        if hits:
+            self.figure(charts.lines("Look-ups that read no data device", "metadata, in multiples of the fast tier",
+                                     "share", [(skew, sorted(points)) for skew, points in hits.items()]))
+        counted = list(dict.fromkeys(key for _, row in rows for key in row.get("counted", {})))
+        self.table(["", "median (least..most)", "unit", "bar", "", *counted], [
+            (row["what"], spread(row), row["unit"], row.get("bar", ""), row.get("judgement", ""),
+             *(charts.number(row["counted"][key]) if key in row.get("counted", {}) else ""
+               for key in counted))
+            for _, row in rows])
+
     def scale(self):
         rows = self.under("scale/")
         if not rows:
@@ -290,6 +321,7 @@ class Page:
         self.load()
         self.commit_path()
         self.space()
+        self.tiers()
         self.scale()
         self.micro()
         if self.not_measured:

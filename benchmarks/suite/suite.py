@@ -28,14 +28,17 @@ SEED = 1
 PACES = {
     "full": {"repetitions": 5, "peers_s": 5, "load_s": 10, "micro_s": 0.5, "device_mib": 2048,
              "commit_path": True, "space": ["--quick"], "objects": 20000, "ranges": 64,
-             "scale": 3000000},
+             "scale": 3000000, "tiers": []},
     "quick": {"repetitions": 5, "peers_s": 0.4, "load_s": 0.6, "micro_s": 0.02, "device_mib": 512,
               "commit_path": False, "space": None, "objects": 5000, "ranges": 32,
-              "scale": 100000},
+              "scale": 100000,
+              "tiers": ["--objects=100000", "--memory-kib=1024", "--warm=15000", "--look-ups=3000",
+                        "--seconds=1"]},
     "moment": {"repetitions": 1, "peers_s": 0.02, "load_s": 0.02, "micro_s": 0.001,
                "device_mib": 64, "commit_path": False,
                "space": ["--device-mib=64", "--sizes=4k", "--loads=uniform", "--fills=50", "--laps=0.1",
-                         "--warm-laps=0.1"], "objects": 64, "ranges": 4, "scale": 500},
+                         "--warm-laps=0.1"], "objects": 64, "ranges": 4, "scale": 500,
+               "tiers": ["--quick", "--multiples", "1", "4"]},
 }
 
 # What of each program is part of the suite.
@@ -173,6 +176,12 @@ class Suite:
             say("full stores")
             self.table_program("space_bench", "space/", *self.pace["space"])
 
+    def tiers(self):
+        say("a fast tier that is too small")
+        # The figures are worth more where the fast tier is faster than the disk.
+        fast = ["--fast", "/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
+        self.table_program("tiers_bench", "tiers/", *fast, *self.pace["tiers"])
+
     def scale(self):
         say("very many objects")
         with tempfile.TemporaryDirectory(dir=self.arguments.dir, prefix="hexad-suite-") as folder:
@@ -231,6 +240,7 @@ class Suite:
         self.load()
         self.commit_path()
         self.space()
+        self.tiers()
         self.scale()
         self.micro()
         self.settings["took"] = f"{time.monotonic() - began:.0f} s"

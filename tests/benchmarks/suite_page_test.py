@@ -42,6 +42,14 @@ EVERYTHING = bench(
         counted={"puts/s": 2000.0, "user": 1.1}),
     row("space/4k/uniform/90/files", [3.0], unit="bytes written per byte",
         counted={"puts/s": 3000.0, "space": 1.0}),
+    row("tiers/get/uniform/1/hexad", [12.0], unit="us", bar="<= 14.4", judgement="met",
+        counted={"bound, us": 12.5, "hits": 0.95}),
+    row("tiers/get/uniform/4/hexad", [60.0], unit="us", bar="<= 75", judgement="met",
+        counted={"bound, us": 61.0, "hits": 0.25}),
+    row("tiers/get/uniform/4/rocksdb", [70.0], unit="us"),
+    row("tiers/hits/uniform/1/hexad", [0.95], unit="of look-ups"),
+    row("tiers/puts/4", [0.8, 0.81], unit="of those with all resident",
+        counted={"puts/s": 40000.0}),
     row("scale/1000", [20.0], unit="us of the processor for a put", p50_us=9.0, p99_us=40.0,
         counted={"log bytes/put": 700.0, "memory, MiB": 60.0}),
     row("scale/2000", [21.0], unit="us of the processor for a put", p50_us=9.5, p99_us=41.0,
@@ -104,7 +112,8 @@ class PageTest(unittest.TestCase):
 
     def test_lines_bear_the_names_of_what_they_show(self):
         text = page.render(EVERYTHING)
-        for name in ("prepare/own_stripe", "ceiling_memcpy", "isa:cauchy", "memcpy", "zone_units:16384"):
+        for name in ("prepare/own_stripe", "ceiling_memcpy", "isa:cauchy", "memcpy", "zone_units:16384",
+                     "bound", "rocksdb"):
             self.assertRegex(text, f">{name}</text>")
 
     def test_every_figure_names_machine_commit_seed_and_kind_of_time(self):

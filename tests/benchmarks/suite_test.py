@@ -44,7 +44,7 @@ class SuiteTest(unittest.TestCase):
                 bench = json.load(figures)
             self.assertEqual(bench["settings"]["commit"], "0123abc")
             families = {row["id"].split("/")[0] for row in bench["rows"]}
-            self.assertEqual(families, {"peers", "load", "space", "scale", "micro"})
+            self.assertEqual(families, {"peers", "load", "space", "tiers", "scale", "micro"})
             for row in bench["rows"]:
                 self.assertGreater(min(row["values"]), 0, row["id"])
                 self.assertIn(row["better"], ("more", "less"))
@@ -57,7 +57,7 @@ class SuiteTest(unittest.TestCase):
             with open(os.path.join(out, "report.html"), encoding="utf-8") as page:
                 text = page.read()
             for section in ("Beside what one would use", "A pool under load",
-                            "nearly full", "Very many objects", "Parts on their own"):
+                            "nearly full", "too small", "Very many objects", "Parts on their own"):
                 self.assertIn(section, text)
             compared = subprocess.run(
                 [os.path.join(PROGRAMS, "tools", "hexad"), "bench", "compare", path, path, "--json"],

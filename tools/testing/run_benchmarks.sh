@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures, and writes out/report.html and out/bench.json: run_benchmarks.sh [--quick]
-# run_benchmarks.sh commit-path|metadata|transactions|peers|space [--quick] [OPTION...]: one of the programs that
+# run_benchmarks.sh commit-path|metadata|transactions|peers|space|tiers [--quick] [OPTION...]: one of the programs that
 # print tables of their own, with its options; --help lists them. run_benchmarks.sh nbd: fio on an object
 # as a disk. run_benchmarks.sh ceph: a store on images of a Ceph cluster. run_benchmarks.sh python: the Python
 # package beside other stores. run_benchmarks.sh devices: drives that die and come back, beside fio.
@@ -11,7 +11,7 @@ commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo "not in git")
 [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit and changes"
 
 case ${1:-} in
-  commit-path | metadata | transactions | peers | space)
+  commit-path | metadata | transactions | peers | space | tiers)
     program=$(echo "$1" | tr - _)_bench
     shift
     bazel build --config=opt $HEXAD_BAZEL_UI "//benchmarks:$program"
@@ -44,7 +44,7 @@ case ${1:-} in
     ;;
   "" | --quick) ;;
   *)
-    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, devices, nbd, ceph or python" >&2
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, tiers, devices, nbd, ceph or python" >&2
     exit 2
     ;;
 esac
