@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "benchmarks/commit_path/fio.h"
+#include "benchmarks/commit_path/kernel_counts.h"
 #include "benchmarks/commit_path/must.h"
 #include "benchmarks/commit_path/program.h"
 #include "benchmarks/commit_path/rows.h"
@@ -50,6 +51,7 @@ void measure_and_print(const bench::ProgramOptions& options, double long_seconds
 }  // namespace
 
 int main(int argc, char** argv) {
+  bench::count_system_calls();
   bench::Program program("Measures the commit path beside fio on the same disk.");
   double long_seconds = 60;
   bool no_fio = false;

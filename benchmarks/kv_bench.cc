@@ -22,7 +22,10 @@
 #include "kv/log/log_scan.h"
 #include "kv/log/log_writer.h"
 #include "kv/memory/memtable.h"
+#include "kv/run/run_merge.h"
+#include "kv/run/run_writer.h"
 #include "tests/io/temporary.h"
+#include "tests/kv/run_model.h"
 
 namespace {
 
@@ -301,6 +304,61 @@ void index_walk(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
+
+// Four runs are merged into one, each of so many names with values of 114 B, of which 24 are noise,
+// beside 1,100 keys that each of them has. In memory.
+enum class Names : std::uint8_t { kAscending, kInNoOrder };
+constexpr std::uint64_t kMergedRuns = 4;
+constexpr std::uint64_t kInEachRun = 1100;
+
+std::string name_to_merge(std::uint64_t number, Names names) {
+  if (names == Names::kInNoOrder) return key_of(number);
+  char key[64];
+  std::snprintf(key, sizeof(key), "collection/0001/objects/obj/%012llu",
+                static_cast<unsigned long long>(number));
+  return key;
+}
+
+testing::WrittenRun run_to_merge(std::uint64_t index, std::uint64_t count, Names names) {
+  io::Rng rng(index + 1);
+  testing::RunModel model;
+  const auto value = [&] { return testing::random_bytes(rng, 24) + std::string(90, 'v'); };
+  for (std::uint64_t i = 0; i < count; ++i) {
+    model[name_to_merge(index * count + i, names)] = value();
+  }
+  for (std::uint64_t i = 0; i < kInEachRun; ++i) model["totals/" + std::to_string(i)] = value();
+  return testing::write_run(model, index, index + 1);
+}
+
+void merge_four_runs(benchmark::State& state, Names names) {
+  const auto count = static_cast<std::uint64_t>(state.range(0));
+  std::vector<std::shared_ptr<RunReader>> newest_first;
+  for (std::uint64_t i = 0; i < kMergedRuns; ++i) {
+    newest_first.insert(newest_first.begin(), run_to_merge(i, count, names).open());
+  }
+  std::uint64_t bytes = 0;
+  std::uint64_t taken_over = 0;
+  for (auto _ : state) {
+    testing::MemoryRunFile file;
+    RunWriter writer(file, testing::run_store(), 0, kMergedRuns);
+    if (!merge_runs(newest_first, Tombstones::kDropped, writer).ok()) std::abort();
+    const Result<RunInfo> info = writer.finish();
+    if (!info.ok() || info->entries != kMergedRuns * count + kInEachRun) std::abort();
+    bytes = info->bytes;
+    taken_over = writer.taken_over();
+  }
+  const double entries = static_cast<double>(kMergedRuns * (count + kInEachRun));
+  state.counters["time_per_entry"] = benchmark::Counter(
+      entries, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["bytes"] = static_cast<double>(bytes);
+  state.counters["taken_over"] = static_cast<double>(taken_over) / static_cast<double>(bytes);
+}
+BENCHMARK_CAPTURE(merge_four_runs, names_that_ascend, Names::kAscending)
+    ->Arg(250'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(merge_four_runs, names_in_no_order, Names::kInNoOrder)
+    ->Arg(250'000)
+    ->Unit(benchmark::kMillisecond);
 
 BENCHMARK(memtable_apply)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(memtable_get)->Arg(10'000)->Arg(1'000'000);

@@ -48,10 +48,14 @@ Sample sample_of(const Measured& measured, const Operations& operations) {
     };
     sample.counted.emplace_back("rounds/commit", per_commit("commit_rounds"));
     sample.counted.emplace_back("flushes/commit", per_commit("commit_flushes"));
+    sample.counted.emplace_back("groups/commit", per_commit("commit_groups"));
   }
   if (operations.user_bytes > 0) {
     const double user = count * static_cast<double>(operations.user_bytes);
     sample.counted.emplace_back("raw/user", static_cast<double>(counted.bytes_written) / user);
+  }
+  for (const auto& [name, value] : measured.kernel) {
+    sample.counted.emplace_back(name + "/op", value / count);
   }
   sample.counted.emplace_back("bytes read/op", static_cast<double>(counted.bytes_read) / count);
   sample.counted.emplace_back("checkpoints", static_cast<double>(counted.of("checkpoints")));

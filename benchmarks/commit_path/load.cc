@@ -29,6 +29,7 @@ struct Shared {
       : store(on),
         load(what),
         before(on != nullptr ? counts(*on) : Counts()),
+        kernel_before(kernel_counts()),
         cpu_before(tools::cpu_us()),
         start(Clock::now()),
         deadline(start + std::chrono::duration_cast<Clock::duration>(
@@ -45,6 +46,7 @@ struct Shared {
   void finish() {
     result.seconds = static_cast<double>(nanoseconds(Clock::now() - start)) / 1e9;
     result.cpu_us = tools::cpu_us() - cpu_before;
+    result.kernel = kernel_counts() - kernel_before;
     if (store != nullptr) result.counts = counts(*store) - before;
     if (result.transactions == 0) die("a load got nothing done");
   }
@@ -57,6 +59,7 @@ struct Shared {
   Store* store;
   const Load& load;
   const Counts before;
+  const KernelCounts kernel_before;
   const double cpu_before;
   const Clock::time_point start;
   const Clock::time_point deadline;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "benchmarks/commit_path/kernel_counts.h"
 #include "benchmarks/commit_path/pool.h"
 #include "core/hexad.h"
 #include "tools/bench/histogram.h"
@@ -23,6 +24,7 @@ struct Measured {
   double cpu_us = 0;         // of the whole process: the load's own work is in it
   tools::Histogram latency;  // nanoseconds, of transactions; empty when not measured
   Counts counts;
+  KernelCounts kernel;  // of the whole process, too
 
   double per_second() const { return static_cast<double>(transactions) / seconds; }
 };

@@ -81,7 +81,7 @@ class MapRunCache : public RunCache {
   }
   std::shared_ptr<const RunPiece> keep(const RunPieceKey& key, RunPiece piece,
                                        RunAdmit admit) override {
-    const auto kept = std::make_shared<const RunPiece>(std::move(piece));
+    auto kept = std::make_shared<const RunPiece>(std::move(piece));
     const std::lock_guard lock(mutex_);
     ++misses;
     if (admit == RunAdmit::kReadBefore && order_.size() >= limit_) return kept;
