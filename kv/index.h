@@ -123,6 +123,9 @@ class Index {
   virtual Epoch applied_epoch() const = 0;
 
   virtual Result<IndexStats> stats() = 0;
+  // What apply() has written to its files since it was opened, in bytes: pages as a whole, those
+  // that say what is free included. 0: it has no pages, or cannot tell. Any thread.
+  virtual std::uint64_t bytes_written() const { return 0; }
   // Checks the structure and every entry's checksum and order, trusting nothing: a damaged file
   // is reported, not stepped into. Cost: reads the whole file. Not while apply() runs.
   // Errors: kCorruption, kIo.

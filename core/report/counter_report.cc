@@ -103,6 +103,7 @@ void CounterReport::fold() {
       {CounterId::kMemtableMisses, memtable.misses},
       {CounterId::kMemtableLatCount, memtable.timed},
       {CounterId::kMemtableLatNanos, static_cast<std::uint64_t>(memtable.nanos)},
+      {CounterId::kIndexPageBytes, parts_.index.bytes_written()},
       {CounterId::kIndexAnswers, index.answers},
       {CounterId::kIndexLatCount, index.timed},
       {CounterId::kIndexLatNanos, static_cast<std::uint64_t>(index.nanos)},

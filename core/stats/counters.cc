@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "merge_made_bytes",
     "device_clean_bytes",
     "index_bytes",
+    "index_page_bytes",
     "device_read_bytes",
     "device_flushes",
     "checkpoints",

@@ -38,6 +38,7 @@ enum class CounterId : std::uint16_t {
   kMergeBytesMade,     // ... and all the rest
   kDeviceBytesClean,   // blobs that were moved by the cleaner
   kIndexBytes,         // handed to the index by checkpoints
+  kIndexPageBytes,     // of pages that it wrote for them
   kDeviceBytesRead,
   kFlushes,
   kCheckpoints,

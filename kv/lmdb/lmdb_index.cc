@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -68,6 +69,7 @@ class LmdbIndex final : public Index {
   Lsn applied_lsn() const override { return current()->state().lsn; }
   Epoch applied_epoch() const override { return current()->state().epoch; }
   Result<IndexStats> stats() override;
+  std::uint64_t bytes_written() const override { return written_.load(std::memory_order_relaxed); }
   Status verify() override { return check_lmdb_file(file_, options_.uuid); }
 
  private:
@@ -85,6 +87,7 @@ class LmdbIndex final : public Index {
   Status extend(std::uint64_t& more);
   Status grow();
   Status publish();
+  void count_written(const LmdbSnapshot& before, std::uint64_t transaction);
   std::shared_ptr<const LmdbSnapshot> current() const {
     const io::Lock lock(mutex_);
     return current_;
@@ -104,6 +107,7 @@ class LmdbIndex final : public Index {
   // alone, which reads it without.
   std::shared_ptr<const LmdbSnapshot> current_;
   std::uint64_t snapshots_ HEXAD_GUARDED_BY(mutex_) = 0;  // given out
+  std::atomic<std::uint64_t> written_{0};                 // bytes
 };
 
 class LmdbReader final : public IndexReader {
@@ -335,6 +339,7 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
     code = lmdb_put(txn, tables_.state, kLmdbStateKey, encoded);
     if (code != 0) status = lmdb_error(code, "index: cannot write the LSN marker");
   }
+  const std::uint64_t number = ::mdb_txn_id(txn);
   if (status.ok()) {
     code = ::mdb_txn_commit(txn);  // frees the transaction, whatever it returns
     if (code != 0) status = lmdb_error(code, "index: cannot commit in " + options_.dir);
@@ -349,11 +354,25 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
     if (status.error().code != ErrorCode::kNoSpace) failed_ = status.error();
     return status.error();
   }
+  const std::shared_ptr<const LmdbSnapshot> before = current();
   if (const Status published = publish(); !published.ok()) {
     failed_ = published.error();  // committed, and nobody can read it here
     return *failed_;
   }
+  count_written(*before, number);
   return Slice::kDone;
+}
+
+// Of the last commit; `before`: the state before it. What cannot be counted is left out: nothing
+// rests on it. One page more, the meta page, is written by every commit.
+void LmdbIndex::count_written(const LmdbSnapshot& before, std::uint64_t transaction) {
+  const std::optional<std::uint64_t> was = before.pages_used();
+  const std::optional<std::uint64_t> is = current_->pages_used();
+  const std::optional<std::uint64_t> replaced = current_->pages_replaced(transaction);
+  if (!was.has_value() || !is.has_value() || !replaced.has_value()) return;
+  const std::uint64_t pages = *is + *replaced + 1;
+  written_.fetch_add((pages - std::min(pages, *was)) * map_->page_size(),
+                     std::memory_order_relaxed);
 }
 
 // Doubles the file, or adds as much as there is room for; `more` says how much. Address space is

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -149,6 +150,31 @@ Result<IndexStats> LmdbSnapshot::stats() const {
   const std::uint64_t handed_out = (last_page_ + 1) * stats.page_size;
   stats.bytes_free = handed_out > stats.bytes_used ? handed_out - stats.bytes_used : 0;
   return stats;
+}
+
+std::optional<std::uint64_t> LmdbSnapshot::pages_used() const {
+  const Result<IndexStats> found = stats();
+  if (!found.ok()) return std::nullopt;
+  return found->bytes_used / found->page_size;
+}
+
+// LMDB never writes over a page of the state before: it writes a copy, and notes in the tree of
+// free pages, under the number of the transaction, how many pages have gone so, and which.
+std::optional<std::uint64_t> LmdbSnapshot::pages_replaced(std::uint64_t id) const {
+  constexpr MDB_dbi kFreePages = 0;
+  MDB_cursor* cursor = nullptr;
+  if (::mdb_cursor_open(txn_, kFreePages, &cursor) != 0) return std::nullopt;
+  std::size_t number = id;
+  MDB_val key{sizeof(number), &number};
+  MDB_val value{};
+  const int code = ::mdb_cursor_get(cursor, &key, &value, MDB_SET_KEY);
+  std::size_t count = 0;
+  if (code == 0 && value.mv_size >= sizeof(count)) {
+    std::memcpy(&count, value.mv_data, sizeof(count));
+  }
+  ::mdb_cursor_close(cursor);
+  if (code != 0 && code != MDB_NOTFOUND) return std::nullopt;
+  return count;
 }
 
 }  // namespace hexad::kv

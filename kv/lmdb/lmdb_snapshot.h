@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -96,6 +97,11 @@ class LmdbSnapshot {
   const LmdbState& state() const { return state_; }
   // All but the length of the file.
   Result<IndexStats> stats() const;
+  // Pages that the state takes, and pages that transaction `id`, the last one, has taken from the
+  // state before it: as many as it wrote are those, and what it takes more. Before other threads
+  // have the state. Nothing: that cannot be told.
+  std::optional<std::uint64_t> pages_used() const;
+  std::optional<std::uint64_t> pages_replaced(std::uint64_t id) const;
 
  private:
   LmdbSnapshot(std::shared_ptr<const LmdbMap> map, std::shared_ptr<const LmdbPin> pin);

@@ -205,7 +205,11 @@ void TieredIndex::advance(std::shared_ptr<const RunSet> runs) {
 
 Status TieredIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) {
   const std::shared_ptr<Index> index = fast();
-  return index == nullptr ? Status() : index->apply(lsn, epoch, changes);
+  if (index == nullptr) return {};
+  const std::uint64_t before = index->bytes_written();
+  Status applied = index->apply(lsn, epoch, changes);
+  written_.fetch_add(index->bytes_written() - before, std::memory_order_relaxed);
+  return applied;
 }
 
 void TieredIndex::detach() {

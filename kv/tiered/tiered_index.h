@@ -65,6 +65,8 @@ class TieredIndex final : public Index {
   Epoch applied_epoch() const override;
   // Of the fast index; zeros without one.
   Result<IndexStats> stats() override;
+  // By apply(), into whatever fast index there was, since this was made.
+  std::uint64_t bytes_written() const override { return written_.load(std::memory_order_relaxed); }
   // Of the fast index. The runs verify themselves.
   Status verify() override;
 
@@ -82,6 +84,7 @@ class TieredIndex final : public Index {
   std::weak_ptr<Index> detached_ HEXAD_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> damages_{0};
   io::Clock& clock_;
+  std::atomic<std::uint64_t> written_{0};  // bytes
   std::atomic<std::uint64_t> answers_{0};
   std::atomic<std::uint64_t> timed_{0};
   std::atomic<io::Nanos> nanos_{0};

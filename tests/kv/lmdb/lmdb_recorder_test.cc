@@ -90,6 +90,42 @@ bool holds(Index& index, const Model& model) {
   return !cursor->valid();
 }
 
+TEST_CASE("lmdb_recorder: an index counts what it writes, page by page") {
+  for (const bool at_random : {true, false}) {
+    World world;
+    const LmdbOptions options = world.options("counted");
+    std::filesystem::create_directory(options.dir);
+    std::uint64_t pages = 0;  // a meta page is written in part
+    testing::start_recording(options.dir + "/data.mdb", [&](const FileEvent& event) {
+      if (event.kind == FileEvent::Kind::kWrite) ++pages;
+    });
+    {
+      const std::unique_ptr<Index> index = std::move(*open_lmdb_index(options, *world.executor));
+      const std::uint64_t page = index->stats()->page_size;
+      REQUIRE(page == 4096);
+      io::Rng rng(3);
+      for (Lsn lsn = 1; lsn <= 30; ++lsn) {
+        std::map<std::string, std::optional<std::string>> batch;
+        for (std::uint64_t i = 0; i < 400; ++i) {
+          const std::uint64_t number = at_random ? rng.below(5000) : lsn * 400 + i;
+          auto& value = batch["key" + std::to_string(100'000 + number)];
+          if (!at_random || rng.chance(9, 10)) {
+            value = std::string(rng.chance(1, 50) ? 20'000 : 100, 'v');
+          }
+        }
+        std::vector<IndexChange> changes;
+        for (const auto& [key, value] : batch) changes.push_back({key, value});
+        const std::uint64_t before = index->bytes_written();
+        pages = 0;
+        REQUIRE(index->apply(lsn, 1, changes).ok());
+        CAPTURE(at_random, lsn);
+        REQUIRE(index->bytes_written() - before == pages * page);
+      }
+    }
+    testing::stop_recording();
+  }
+}
+
 TEST_CASE("lmdb_recorder: replaying all events gives the file byte for byte") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);

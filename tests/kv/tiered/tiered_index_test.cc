@@ -231,5 +231,34 @@ TEST_CASE(
   CHECK(alone.has_fast());
 }
 
+// Writes 100 bytes for each apply().
+class PagedIndex final : public hexad::testing::ForwardingIndex {
+ public:
+  using ForwardingIndex::ForwardingIndex;
+  Status apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) override {
+    written_ += 100;
+    return ForwardingIndex::apply(lsn, epoch, changes);
+  }
+  std::uint64_t bytes_written() const override { return written_; }
+
+ private:
+  std::uint64_t written_ = 7000;  // before it was attached
+};
+
+TEST_CASE("tiered index: what was written is that of all fast indexes, since each was there") {
+  Fixture f;
+  TieredIndex index(run_executor(), f.runs, std::make_unique<PagedIndex>(f.fast()));
+  CHECK(index.bytes_written() == 0);
+  REQUIRE(apply(index, 5, {}).ok());
+  REQUIRE(apply(index, 5, {}).ok());
+  CHECK(index.bytes_written() == 200);
+  index.detach();
+  REQUIRE(apply(index, 5, {}).ok());  // there is none
+  CHECK(index.bytes_written() == 200);
+  index.attach(std::make_unique<PagedIndex>(f.fast()));
+  REQUIRE(apply(index, 5, {}).ok());
+  CHECK(index.bytes_written() == 300);
+}
+
 }  // namespace
 }  // namespace hexad::kv
