@@ -3,6 +3,8 @@
 //
 //   op_counts_bench [NAME...]           the operations called so (operations.cc), or all
 //   op_counts_bench --window NAME       what valgrind runs of this program, below
+//   op_counts_bench --in-log NAME       which puts ride in the log until they are packed, and which
+//                                       get a place in a stripe at once: put-alone or put-in-64
 //
 // Counts of the allocator are those of the whole process, and the same in each run but for what the
 // background does. Instructions are those of the calling thread, counted by callgrind in a run of
@@ -84,13 +86,68 @@ void print_row(const std::string& program, Operation operation) {
   std::fflush(stdout);
 }
 
+std::uint64_t counter(Store& store, std::string_view name) {
+  for (const Counter& each : store.counters()) {
+    if (each.name == name) return each.since_open;
+  }
+  return 0;
+}
+
+// One row for puts that go the same way one after the other, from one checkpoint to behind the
+// next.
+void print_ways(Operation operation) {
+  constexpr std::uint64_t kMost = 65536;  // puts
+  OperationStore puts(operation);
+  Store& store = puts.store();
+  puts.prepare();
+  const std::uint64_t together = bench::in_one(operation);
+  const std::uint64_t first = counter(store, "log_first_blobs");
+  const std::uint64_t checkpoints = counter(store, "checkpoints");
+  const auto fill = [&] {
+    const StoreStatus status = store.status();
+    return 100 * static_cast<double>(status.log_used) / static_cast<double>(status.log_size);
+  };
+  std::printf("%-16s %8s %18s %18s\n", "way", "puts", "log in use from, %", "to, %");
+  std::uint64_t done = 0;
+  bool in_log = true;
+  std::uint64_t same = 0;
+  double from = fill();
+  double to = from;
+  const auto print = [&] {
+    if (same == 0) return;
+    std::printf("%-16s %8llu %18.1f %18.1f\n", in_log ? "in the log" : "in a stripe",
+                static_cast<unsigned long long>(same), from, to);
+  };
+  std::uint64_t rode = first;
+  while (done < kMost && counter(store, "checkpoints") == checkpoints) {
+    puts.run(together);
+    done += together;
+    const std::uint64_t now = counter(store, "log_first_blobs");
+    const bool this_one = now - rode == together;
+    rode = now;
+    if (this_one != in_log) {
+      print();
+      in_log = this_one;
+      same = 0;
+      from = to;
+    }
+    same += together;
+    to = fill();
+  }
+  print();
+  std::printf("%.1f %% of %llu puts in the log\n",
+              100 * static_cast<double>(rode - first) / static_cast<double>(done),
+              static_cast<unsigned long long>(done));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool window = arguments.size() == 2 && arguments[0] == "--window";
+  const bool ways = arguments.size() == 2 && arguments[0] == "--in-log";
   std::vector<Operation> operations;
-  for (std::size_t i = window ? 1 : 0; i < arguments.size(); ++i) {
+  for (std::size_t i = window || ways ? 1 : 0; i < arguments.size(); ++i) {
     const std::optional<Operation> operation = bench::operation_called(arguments[i]);
     if (!operation.has_value()) {
       std::fprintf(stderr, "op_counts_bench: there is no operation \"%s\"; these are there:\n",
@@ -106,6 +163,10 @@ int main(int argc, char** argv) {
     OperationStore store(operations.front());
     store.prepare();
     hexad_counted_window(store);
+    return 0;
+  }
+  if (ways) {
+    print_ways(operations.front());
     return 0;
   }
   if (operations.empty()) {

@@ -57,6 +57,10 @@ Sample sample_of(const Measured& measured, const Operations& operations) {
   for (const auto& [name, value] : measured.kernel) {
     sample.counted.emplace_back(name + "/op", value / count);
   }
+  // Of what was small enough: the others had a place in a stripe from the beginning.
+  if (const auto in_log = static_cast<double>(counted.of("log_first_blobs")); in_log > 0) {
+    sample.counted.emplace_back("in the log/op", in_log / count);
+  }
   sample.counted.emplace_back("bytes read/op", static_cast<double>(counted.bytes_read) / count);
   sample.counted.emplace_back("checkpoints", static_cast<double>(counted.of("checkpoints")));
   return sample;

@@ -39,6 +39,7 @@ class OperationStore {
 
   // Makes objects again that have gone, and a checkpoint: what run() needs.
   void prepare();
+  Store& store() { return store_; }
   // The operation `count` times, which is a multiple of in_one(), and at most kMostAtOnce.
   void run(std::uint64_t count);
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -47,7 +48,7 @@ struct BlobReader::Job {
   Job(const Range& wanted, std::pmr::memory_resource* memory) : range(wanted), fetches(memory) {}
 
   Range range;
-  Blob placed;                     // an unplaced blob's, when its place is known
+  std::optional<Blob> placed;      // an unplaced blob's, when its place is known
   const Blob* blob = nullptr;      // range.blob, or `placed`
   SharedBytes stored;              // an unplaced blob's bytes that are still in memory
   compression::FrameRange frames;  // compressed blobs only

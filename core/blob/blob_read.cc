@@ -37,10 +37,19 @@ Status BlobReader::read(std::span<const Range> ranges) const {
   // Enough for the usual read, of one range in one cell.
   alignas(std::max_align_t) std::array<std::byte, sizeof(Job) + 2 * sizeof(Fetch)> room;
   std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  if (ranges.size() == 1) {
+    Job job(ranges.front(), &memory);
+    return read_jobs({&job, 1});
+  }
   std::pmr::vector<Job> jobs(&memory);
   jobs.reserve(ranges.size());
+  for (const Range& range : ranges) jobs.emplace_back(range, &memory);
+  return read_jobs(jobs);
+}
+
+Status BlobReader::read_jobs(std::span<Job> jobs) const {
   std::unique_ptr<ReadRoom> spare = rooms_.take();
-  for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *spare));
+  for (Job& job : jobs) HEXAD_TRY(plan(job, *spare));
   const bool hedged = hedges_ != nullptr && hedges_->is_on() && !spare->batch().requests.empty();
   const bool complete = hedged ? run_hedged(jobs, spare->batch()) : run(spare->batch());
   Status status = check_not_fenced(spare->batch());
@@ -93,7 +102,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
     }
     if (found->place.has_value()) {
       job.placed = placed_blob(*job.blob, *found->place);
-      job.blob = &job.placed;
+      job.blob = &*job.placed;
     }
   }
   const Blob& blob = *job.blob;
@@ -148,11 +157,11 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
   if (job.degraded) return {};
   std::vector<io::IoRequest>& requests = room.batch().requests;
   job.first_request = requests.size();
-  job.fetches.resize(pieces.size());
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const CellPlace& place = place_of(pieces[i]);
-    Fetch& fetch = job.fetches[i];
-    fetch.wanted = pieces[i];
+  job.fetches.reserve(pieces.size());
+  for (const ec::CellPiece& piece : pieces) {
+    const CellPlace& place = place_of(piece);
+    Fetch& fetch = job.fetches.emplace_back();
+    fetch.wanted = piece;
     fetch.device = place.id;
     fetch.widen(blob, shape_);
     fetch.buffer = room.take(fetch.size);

@@ -114,6 +114,8 @@ class BlobReader {
 
  private:
   struct Job;
+  // As read() of their ranges; nothing is planned yet.
+  Status read_jobs(std::span<Job> jobs) const;
   bool run(io::IoBatch& batch) const;
   // The error of a request that was shut out.
   static Status check_not_fenced(const io::IoBatch& batch);

@@ -195,8 +195,11 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<Unplaced
   const std::size_t begin = blob.cell_bytes - footer.size() - footer_end(shape.record);
   HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // PP2
   SumList sums(shape.k());
+  std::optional<std::uint64_t> zeros;  // the sum of a cell that nothing lies in
   for (std::uint32_t role = 0; role + 1 < shape.k(); ++role) {
-    sums[role] = checksum(shape.record.checksum, cells[role]);
+    const bool empty = filled[role] == 0;
+    sums[role] = empty && zeros.has_value() ? *zeros : checksum(shape.record.checksum, cells[role]);
+    if (empty) zeros = sums[role];
   }
   sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
   prepared.footer = finish_footer(footer, sums, shape.record);

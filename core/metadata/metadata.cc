@@ -23,6 +23,7 @@ void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_vi
     const io::Lock lock(mutex_);
     active_->apply(lsn, key, value);
     if (thawing_) frozen_->apply(lsn, key, value);
+    if (is_remembered(key)) active_has_collections_ = true;
   }
   // Afterwards: who looks the key up in between finds the version in the memtable (N1).
   if (cache_ == nullptr) return;
@@ -227,13 +228,15 @@ Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
       view->active_ = active_;
       view->frozen_ = frozen_;
       view->drops_ = drops_;
+      view->tables_ = tables_.load();
       // Where the index may be ahead of `at`, so is the view: keys that have not changed since
       // `at` would else come from one state and the others from the index's.
       view->lsn_ = std::max(at, frozen_lsn_);
     }
     HEXAD_TRY_ASSIGN(view->index_, index_.snapshot());
-    const io::Lock lock(mutex_);
-    if (view->active_ == active_ && view->frozen_ == frozen_) return view;
+    // Without the lock: a checkpoint changes the tables before it changes the index, so whoever has
+    // a snapshot with something of it finds them changed.
+    if (view->tables_ == tables_.load()) return view;
   }
 }
 
@@ -249,6 +252,8 @@ std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
   frozen_ = std::move(active_);
   frozen_->freeze();
   active_ = std::make_shared<kv::Memtable>();
+  frozen_has_collections_ = std::exchange(active_has_collections_, false);
+  note_tables();
   return frozen_;
 }
 
@@ -258,6 +263,8 @@ void Metadata::drop_frozen() {
     return frozen_->get(known.first).has_value();
   });
   frozen_.reset();
+  frozen_has_collections_ = false;
+  note_tables();
   ++drops_;
 }
 
@@ -287,6 +294,8 @@ void Metadata::unfreeze() {
     thawing_ = false;
     active_ = std::move(frozen_);
     frozen_.reset();
+    if (std::exchange(frozen_has_collections_, false)) active_has_collections_ = true;
+    note_tables();
     ++erase_generation_;
   }
 }
@@ -361,6 +370,13 @@ Result<std::shared_ptr<const CollectionRecord>> MetaView::collection(std::string
   const LookupKey key = LookupKey::collection(name);
   {
     const io::Lock lock(metadata_.mutex_);
+    if (metadata_.tables_.load(std::memory_order_relaxed) == tables_) {
+      const Metadata::Settled* const known = metadata_.collection_in_no_table(key);
+      if (known != nullptr && known->value.has_value() == (known->record != nullptr)) {
+        if (newest != nullptr) *newest = true;
+        return known->record;
+      }
+    }
     if (!in_memtables(key, newest).has_value() && metadata_.drops_ == drops_) {
       const Metadata::Settled* const known = metadata_.settled(key);
       if (known != nullptr && known->value.has_value() == (known->record != nullptr)) {

@@ -150,7 +150,8 @@ class MetaView {
 
   Metadata& metadata_;
   Lsn lsn_;
-  std::uint64_t drops_ = 0;  // of the metadata, when the view was made
+  std::uint64_t drops_ = 0;   // of the metadata, when the view was made
+  std::uint64_t tables_ = 0;  // likewise
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;  // may be null
   std::unique_ptr<kv::IndexReader> index_;
@@ -281,12 +282,24 @@ class Metadata {
   void note_settled(std::string_view key, std::uint64_t drops,
                     std::optional<std::string_view> value);
 
+  // What a view of these tables knows of a collection without asking them, since they have no key
+  // of one; null: ask them.
+  const Settled* collection_in_no_table(std::string_view key) const HEXAD_REQUIRES(mutex_) {
+    return active_has_collections_ || frozen_has_collections_ ? nullptr : settled(key);
+  }
+  void note_tables() HEXAD_REQUIRES(mutex_) { tables_.fetch_add(1); }
+
   io::Clock& clock_;
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
   ReadCache* cache_ = nullptr;
   std::shared_ptr<kv::Memtable> active_ HEXAD_GUARDED_BY(mutex_);
   std::shared_ptr<kv::Memtable> frozen_ HEXAD_GUARDED_BY(mutex_);
+  // Whether a key of a collection has been applied to it, cut since or not.
+  bool active_has_collections_ HEXAD_GUARDED_BY(mutex_) = false;
+  bool frozen_has_collections_ HEXAD_GUARDED_BY(mutex_) = false;
+  // Counts how often one of the two became another one; changes under the lock.
+  std::atomic<std::uint64_t> tables_{0};
   // unfreeze() is under way: the frozen one gets all that the active one gets.
   bool thawing_ HEXAD_GUARDED_BY(mutex_) = false;
   // Of the last freeze(): the index may hold changes up to here.

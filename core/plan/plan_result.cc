@@ -171,7 +171,7 @@ void emit_absence(std::string_view key, const Slot& slot, Plan& plan) {
     if (!slot.was_hidden) {
       plan.record.images.push_back({std::string(key), encode_hidden_entry()});
     }
-  } else if (slot.original != nullptr || slot.was_hidden) {
+  } else if (slot.was_there() || slot.was_hidden) {
     plan.record.images.push_back({std::string(key), std::nullopt});
   }
 }

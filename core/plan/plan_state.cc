@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/record/keys.h"
+#include "core/record/plain_object.h"
 
 namespace hexad::core {
 
@@ -111,18 +112,48 @@ Status PlanState::load(Slot& slot, std::string_view key, std::string_view value)
   return {};
 }
 
-Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
+Result<PlanState::Named> PlanState::named(std::string_view collection_name, std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionSlot* collection, existing_collection(collection_name));
   const CollectionId space = collection->current->space_of(name);
   const auto [it, fresh] = slot_of(LookupKey::object(space, name));
-  Slot& slot = it->second;
   if (fresh) {
-    slot.collection = collection->current->id;
-    slot.name = it->first.substr(it->first.size() - name.size());
-    HEXAD_TRY_ASSIGN(const auto value, source_.look_up(it->first, room_.text()));
-    if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
+    it->second.collection = collection->current->id;
+    it->second.name = it->first.substr(it->first.size() - name.size());
+  }
+  return Named{it, fresh};
+}
+
+Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
+  HEXAD_TRY_ASSIGN(const Named found, named(collection_name, name));
+  auto& [key, slot] = *found.at;
+  if (found.fresh) {
+    HEXAD_TRY_ASSIGN(const auto value, source_.look_up(key, room_.text()));
+    if (value.has_value()) HEXAD_TRY(load(slot, key, *value));
   }
   return &slot;
+}
+
+Status PlanState::remove(const TransactionOp& op, LogRecord& record) {
+  HEXAD_TRY_ASSIGN(const Named found, named(op.collection, op.name));
+  auto& [key, slot] = *found.at;
+  if (found.fresh) {
+    HEXAD_TRY_ASSIGN(const auto value, source_.look_up(key, room_.text()));
+    if (!value.has_value()) return {};
+    PlainObject plain;
+    if (read_plain(*value, context_.shape, plain) && plain.blob.share == 0) {
+      slot.released = true;
+      slot.original_size = plain.size;
+      Blob& blob = plain.blob;
+      if (context_.log_blobs != nullptr && blob.placement == Placement::kLog) {
+        blob = context_.log_blobs->resolve(std::move(blob), places_);
+      }
+      add_release(record, blob);
+      return {};
+    }
+    HEXAD_TRY(load(slot, key, *value));
+  }
+  slot.current = nullptr;
+  return {};
 }
 
 Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
@@ -353,7 +384,10 @@ ObjectContent* PlanState::writable(Slot& slot) {
 
 Result<Page> PlanState::load_stored(BodyId body, std::uint32_t index) {
   if (std::unique_ptr<KnownPage> known = source_.take_page(body, index)) {
-    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents, places_);
+    // What its code does not say of the log, its list does not either.
+    if (context_.log_blobs != nullptr && has_unplaced_blob(known->code.value)) {
+      context_.log_blobs->resolve_all(known->extents, places_);
+    }
     return Page(std::move(known), list());
   }
   HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(body, index)));

@@ -53,10 +53,16 @@ struct Slot {
   std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
   OmapId original_omap = 0;           // that the object had
   std::vector<OmapId> original_layers = {};
+  // The metadata has it, it is gone since, and what it was made of is released in the plan's record
+  // already (PO2); `original` is null then.
+  bool released = false;
   // Of an entry that is not there: layers below may have one, and it does not count.
   bool was_hidden = false;
   bool hidden = false;
   ObjectContent* current = nullptr;
+
+  // Before the transaction.
+  bool was_there() const { return original != nullptr || released; }
 };
 
 struct CollectionSlot {
@@ -80,6 +86,10 @@ class PlanState {
   Result<CollectionSlot*> existing_collection(std::string_view name);  // kNotFound
   Result<Slot*> object(std::string_view collection_name, std::string_view name);
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
+  // The object goes, if there is one. What one was made of that no op has touched before is
+  // released at once, in `record`, where its record is plain and its blob its own:
+  //   PO2 it is released then and there alone: no later op finds it, and nothing of it is shared
+  Status remove(const TransactionOp& op, LogRecord& record);
   // The content to change, made when the object is missing.
   Result<ObjectContent*> writable(const TransactionOp& op);
   ObjectContent* writable(Slot& slot);
@@ -151,6 +161,13 @@ class PlanState {
 
  private:
   ExtentList resolved(ExtentList extents) const;
+  // Of the object of that name, and whether no op has asked for it before: what the metadata has is
+  // not looked at yet then.
+  struct Named {
+    Objects::iterator at;
+    bool fresh = false;
+  };
+  Result<Named> named(std::string_view collection_name, std::string_view name);
   // What a page was, where the metadata has it.
   Result<Page> load_stored(BodyId body, std::uint32_t index);
   // Those that are there, and entries that are hidden.

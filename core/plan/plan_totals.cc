@@ -45,7 +45,7 @@ Status plan_totals(PlanState& state, Plan& plan) {
   std::pmr::map<CollectionId, Change> changes(state.memory());
   for (const auto& [key, slot] : state.objects()) {
     if (slot.omap != 0) continue;  // is no object
-    const bool was = slot.original != nullptr;
+    const bool was = slot.was_there();
     const bool is = slot.current != nullptr;
     const std::uint64_t size = is ? slot.current->record.size : 0;
     if (was == is && slot.original_size == size) continue;

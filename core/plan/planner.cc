@@ -90,7 +90,7 @@ class Planner {
       case OpKind::kTruncate:
         return truncate(op);
       case OpKind::kRemove:
-        return remove(op);
+        return state_.remove(op, plan_.record);
       case OpKind::kSetAttr:
         return set_attr(op);
       case OpKind::kRemoveAttr:
@@ -221,12 +221,6 @@ class Planner {
       HEXAD_TRY(drop_data(state_, *content, op.offset));
     }
     content->record.size = op.offset;
-    return {};
-  }
-
-  Status remove(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
-    slot->current = nullptr;
     return {};
   }
 

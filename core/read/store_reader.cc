@@ -113,7 +113,7 @@ Status StoreReader::read_pages(const ObjectRecord& record, std::uint64_t offset,
 Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& view,
                                                                      std::string_view collection,
                                                                      std::string_view name,
-                                                                     CachedRecord* room) {
+                                                                     Room* room) {
   ReadCache::Found found =
       cache_.find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
   if (found.record == nullptr) {
@@ -122,13 +122,22 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& v
       HEXAD_TRY_ASSIGN(const auto in, view.collection(collection, &newest));
       if (in == nullptr) return no_collection(collection);
       found.space = in->space_of(name);
-      if (newest) cache_.insert_collection(found.ticket, collection, *in, view.lsn());
+      if (newest && cache_.enabled())
+        cache_.insert_collection(found.ticket, collection, *in, view.lsn());
     }
     HEXAD_TRY_ASSIGN(const auto value,
                      view.look_up(LookupKey::object(*found.space, name), &newest));
-    const bool kept = newest && cache_.enabled();
+    const bool caches = cache_.enabled();
+    const bool kept = newest && caches;
+    const bool in_room = room != nullptr && !caches;
+    if (in_room && value.has_value()) {
+      if (read_plain(*value, shape_.record, room->plain.emplace())) {
+        return std::shared_ptr<const CachedRecord>();
+      }
+      room->plain.reset();
+    }
     std::shared_ptr<CachedRecord> record =
-        room != nullptr && !cache_.enabled() ? borrowed(room) : std::make_shared<CachedRecord>();
+        in_room ? borrowed(&room->record.emplace()) : std::make_shared<CachedRecord>();
     record->serial = cache_.new_serial();
     record->as_of = view.lsn();
     record->exists = value.has_value();
@@ -284,6 +293,12 @@ Status StoreReader::gather_range(RangeReader& reader, ReadGather& gather, std::u
   return {};
 }
 
+Status StoreReader::read_found(MetaView& view, const Room& room, const CachedRecord* record,
+                               std::uint64_t offset, MutByteView out) {
+  if (record == nullptr) return blobs_.read(room.plain->blob, offset, out);
+  return read_through_cache(view, *record, offset, out);
+}
+
 Status StoreReader::read_through_cache(MetaView& view, const CachedRecord& record,
                                        std::uint64_t offset, MutByteView out) {
   if (record.is_small() && !record.dropped()) return read_small(record, offset, out);
@@ -335,13 +350,14 @@ Result<Bytes> StoreReader::get(std::string_view collection, std::string_view nam
   }
   const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  CachedRecord room;
+  Room room;
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name, &room));
-  if (record->object.size > kMaxGetSize) return too_big(collection, name, record->object.size);
-  Result<Bytes> made = make_bytes(record->object.size, "its content");
+  const std::uint64_t size = record == nullptr ? room.plain->size : record->object.size;
+  if (size > kMaxGetSize) return too_big(collection, name, size);
+  Result<Bytes> made = make_bytes(size, "its content");
   const Status status =
-      made.ok() ? read_through_cache(*state.view, *record, 0, *made) : made.status();
+      made.ok() ? read_found(*state.view, room, record.get(), 0, *made) : made.status();
   if (!status.ok()) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
@@ -358,10 +374,8 @@ std::optional<PinnedBytes> StoreReader::cached(std::string_view collection, std:
 
 Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string_view name,
                                         std::uint64_t offset, MutByteView into) {
-  const auto length_of = [&](const CachedRecord& record) {
-    return offset >= record.object.size
-               ? 0
-               : std::min<std::uint64_t>(into.size(), record.object.size - offset);
+  const auto length_of = [&](std::uint64_t size) {
+    return offset >= size ? 0 : std::min<std::uint64_t>(into.size(), size - offset);
   };
   {
     const ReadCache::Found found =
@@ -372,7 +386,7 @@ Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string
     }
     if (found.record != nullptr) {
       if (!found.record->exists) return no_object(collection, name);
-      const std::uint64_t length = length_of(*found.record);
+      const std::uint64_t length = length_of(found.record->object.size);
       if (length == 0) return length;
       if (read_from_cache(*found.record, offset, into.first(length))) {
         cache_.note_served(found.ticket, length);
@@ -382,12 +396,13 @@ Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string
   }
   const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  CachedRecord room;
+  Room room;
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name, &room));
-  const std::uint64_t length = length_of(*record);
+  const std::uint64_t length =
+      length_of(record == nullptr ? room.plain->size : record->object.size);
   if (length == 0) return length;
-  const Status status = read_through_cache(*state.view, *record, offset, into.first(length));
+  const Status status = read_found(*state.view, room, record.get(), offset, into.first(length));
   if (!status.ok()) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }

@@ -24,6 +24,7 @@
 #include "core/cache/read_gather.h"
 #include "core/cache/read_pins.h"
 #include "core/metadata/metadata.h"
+#include "core/record/plain_object.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
@@ -66,12 +67,12 @@ class StoreReader {
   Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);
   Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
                                    std::string_view name);
-  // An object's record as the view has it, from the read cache or into it. Without a read cache it
-  // lies in `room`, when that is given and outlives it. Errors: kNotFound.
+  // An object's record as the view has it, from the read cache or into it. Errors: kNotFound.
   Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
                                                           std::string_view collection,
-                                                          std::string_view name,
-                                                          CachedRecord* room = nullptr);
+                                                          std::string_view name) {
+    return find_cached(view, collection, name, nullptr);
+  }
   // An entry of the object's omap; nothing: there is none (read_omap.cc).
   Result<std::optional<ObjectRecord>> find_entry(MetaView& view, const ObjectRecord& object,
                                                  std::string_view key);
@@ -134,6 +135,19 @@ class StoreReader {
   Result<CollectionUsage> collection_usage(std::string_view name);
 
  private:
+  // What one read finds that has no read cache to leave it in. What is found lies in here.
+  struct Room {
+    std::optional<PlainObject> plain;
+    std::optional<CachedRecord> record;
+  };
+  // The same. With `room` and without a read cache what is found lies there; null: the object is
+  // plain, and its bytes are its blob's.
+  Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
+                                                          std::string_view collection,
+                                                          std::string_view name, Room* room);
+  // Fills `out` from `offset`. `record`: null where the object is plain.
+  Status read_found(MetaView& view, const Room& room, const CachedRecord* record,
+                    std::uint64_t offset, MutByteView out);
   bool read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out);
   Result<std::shared_ptr<const CachedRecord>> find_page(MetaView& view, BodyId body,
                                                         std::uint32_t page);

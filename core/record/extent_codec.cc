@@ -391,4 +391,13 @@ Status decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& 
   return in.check("extents");
 }
 
+// What a whole blob at the page's start has of E1 to E6 follows from EB1 to EB6.
+bool decode_one_blob(Decoder& in, const RecordShape& shape, Blob& blob) {
+  if (in.varint() != 1) return false;
+  const std::uint8_t head = in.u8();
+  constexpr std::uint8_t kOther = kSourceMask | kAfterGap | kPart;
+  if (!in.ok() || (head & kOther) != static_cast<std::uint8_t>(Source::kNewBlob)) return false;
+  return decode_blob(in, head, shape, blob).ok() && in.ok() && blob_problem(blob, shape) == nullptr;
+}
+
 }  // namespace hexad::core

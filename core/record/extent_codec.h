@@ -54,6 +54,11 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
 Status decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape,
                       ExtentList& extents);
 
+// The same of the first page, where its list has one extent alone, which shows all of a blob that
+// is not forwarded, from the object's first byte on. False: it is another list, or none. `blob`: as
+// it is made; of no meaning then.
+bool decode_one_blob(Decoder& in, const RecordShape& shape, Blob& blob);
+
 // Parts of encode_extents(), for who knows the rest already (core/record/page_code.h). One extent:
 // `gap`, the bytes of the object between the one before it, or the page's start, and it; the number
 // of its blob, of no meaning for an inline one.

@@ -5,38 +5,26 @@
 #include "base/codec.h"
 #include "base/units.h"
 #include "core/record/extent_codec.h"
+#include "core/record/object_head.h"
 #include "core/record/page_code.h"
 
 namespace hexad::core {
 namespace {
 
 // First byte of every value: what it is and in which version of its encoding. Never reused; those
-// of pages are in page_code.h.
-constexpr std::uint8_t kObjectKind = 0x01;
+// of objects are in object_head.h, those of pages in page_code.h.
 constexpr std::uint8_t kCollectionKind = 0x03;
 constexpr std::uint8_t kTotalsKind = 0x07;
 constexpr std::uint8_t kOwnersKind = 0x08;
 constexpr std::uint8_t kHiddenEntryKind = 0x09;
 constexpr std::uint8_t kPartedCollectionKind = 0x0a;  // with its parts
 constexpr std::uint8_t kDeletionEndKind = 0x0b;
-constexpr std::uint8_t kCutObjectKind = 0x0d;  // an object with pages, some of them cut off
 constexpr std::uint8_t kCutsKind = 0x0e;
-
-// Second byte of an object record.
-constexpr std::uint8_t kHasAttributes = 0x01;
-constexpr std::uint8_t kIsPaged = 0x02;
-constexpr unsigned kHintShift = 2;
-constexpr std::uint8_t kHintMask = 0x0c;
-constexpr std::uint8_t kHasUnplaced = 0x10;
-constexpr std::uint8_t kHasMoreHints = 0x20;
-constexpr std::uint8_t kHasOmap = 0x40;
-constexpr std::uint8_t kHasLayers = 0x80;
 
 // Hints about compression stand in the flags, the others behind the time.
 constexpr unsigned kMoreHintsShift = 2;
 constexpr std::uint16_t kCompressionHints = 0x03;
 
-constexpr std::size_t kMaxAttributeName = 255;
 constexpr std::uint64_t kMax32 = 0xffffffff;
 
 // The sizes of all names and values; what kMaxAttributeBytes bounds.
@@ -123,26 +111,6 @@ PageCuts decode_cuts(Decoder& in) {
   return cuts;
 }
 
-// The fields that every reader of an object record needs. Fails the decoder on a foreign kind.
-struct Head {
-  std::uint8_t flags = 0;
-  bool has_cuts = false;
-  ObjectSummary summary;
-};
-
-Head decode_head(Decoder& in) {
-  Head head;
-  const std::uint8_t kind = in.u8();
-  head.has_cuts = kind == kCutObjectKind;
-  if (kind != kObjectKind && !head.has_cuts) in.fail();
-  head.flags = in.u8();
-  if (head.has_cuts && (head.flags & kIsPaged) == 0) in.fail();
-  head.summary.version = in.varint();
-  head.summary.size = in.varint_up_to(kMaxObjectSize);
-  head.summary.compression_hint = (head.flags & kHintMask) >> kHintShift;
-  return head;
-}
-
 }  // namespace
 
 bool any_unplaced(const ExtentList& extents) {
@@ -204,7 +172,7 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
 
 Status decode_object(std::string_view value, const RecordShape& shape, ObjectRecord& record) {
   Decoder in(value);
-  const Head head = decode_head(in);
+  const ObjectHead head = decode_head(in);
   record.version = head.summary.version;
   record.size = head.summary.size;
   record.mtime = static_cast<std::int64_t>(in.le64());
@@ -416,7 +384,7 @@ Result<CollectionRecord> decode_collection(std::string_view value) {
 
 Result<ObjectSummary> decode_summary(std::string_view value) {
   Decoder in(value);
-  const Head head = decode_head(in);
+  const ObjectHead head = decode_head(in);
   if (!in.ok()) return in.check("object record").error();
   return head.summary;
 }

@@ -161,10 +161,10 @@ LogBlobs::Moment LogBlobs::moment() const {
   return moment_;
 }
 
-Blob LogBlobs::resolve(Blob blob) const {
+Blob LogBlobs::resolve(Blob blob, Moment as_of) const {
   if (blob.placement != Placement::kLog) return blob;
   const io::Lock lock(mutex_);
-  resolve_one(blob, kNow);
+  resolve_one(blob, as_of);
   return blob;
 }
 

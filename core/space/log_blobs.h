@@ -72,8 +72,8 @@ class LogBlobs {
   static constexpr Moment kNow = ~Moment{0};
   Moment moment() const;
   // The blob with its place in it when that is known (and as long as the blob), else as it is.
-  Blob resolve(Blob blob) const;
   // With `as_of`: when it was known then.
+  Blob resolve(Blob blob, Moment as_of = kNow) const;
   ExtentList resolve(ExtentList extents, Moment as_of = kNow) const;
   void resolve_all(ExtentList& extents, Moment as_of = kNow) const;
 

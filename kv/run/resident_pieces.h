@@ -30,7 +30,8 @@
 //   FB6 where room or memory change, the lock is held for kEntriesAtOnce entries, kSlotsAtOnce
 //       slots or a copy of the lists of slots at a time, and who looks for pieces does not wait for
 //       the file system: while the file becomes longer there is nothing in it for them
-//   FB7 where all room has been had, what is read for the first time as far as the table knows takes
+//   FB7 where all room has been had, what is read for the first time as far as the table knows
+//   takes
 //       none; what a merge writes of pieces that were here does (inherit())
 //
 // Any thread. Its mutex is a leaf, but that of a change of size, which comes before it.

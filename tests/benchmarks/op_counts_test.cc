@@ -21,7 +21,7 @@ double most_calls(Operation operation) {
     case Operation::kOverwriteIn16:
       return 22.4;
     case Operation::kGet:
-      return 4.4;
+      return 3.3;
     case Operation::kRemoveIn64:
       return 2.2;
   }

@@ -102,6 +102,7 @@ WITHOUT = {
     "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/api/types.h": "aggregates",
     "core/cache/read_cache_shard.h": "a part of read_cache.h",
+    "core/record/object_head.h": "a part of record.h; record_test.cc, plain_object_test.cc",
     "io/clock.h": "an interface; executors implement it",
     "io/lines/private_socket.h": "line_service_test.cc",
     "io/os/reservation.h": "reserved_disks_test.cc (tests/core/faults)",

@@ -270,6 +270,51 @@ TEST_CASE("metadata: what was read ahead is told until a checkpoint brings somet
   REQUIRE_FALSE(f.metadata->peek_latest("a", late)->known);
 }
 
+TEST_CASE("metadata: a collection is what the view says while the memtables come and go") {
+  Fixture f;
+  const auto id_in = [&](Lsn at) {
+    const auto view = std::move(f.metadata->view(at)).value();
+    bool newest = false;
+    const auto record = view->collection("c", &newest).value();
+    REQUIRE(newest);
+    return record == nullptr ? CollectionId(0) : record->id;
+  };
+  const std::string key = collection_key("c");
+  const auto put = [&](Lsn lsn, CollectionId id) {
+    f.metadata->apply(lsn, key, encode_collection(collection_of(id)));
+  };
+  put(1, 1);
+  REQUIRE(id_in(1) == 1);
+  f.checkpoint(1);
+  REQUIRE(id_in(1) == 1);  // of the index, and remembered from here on
+  f.metadata->apply(2, "other", "2");
+  REQUIRE(id_in(2) == 1);
+  put(3, 3);
+  REQUIRE(id_in(3) == 3);
+  const auto old = std::move(f.metadata->view(2)).value();
+  REQUIRE(old->collection("c").value()->id == 1);
+  const auto frozen = f.metadata->freeze(3);
+  REQUIRE(id_in(3) == 3);  // the frozen one has it
+  f.metadata->apply(4, "other", "4");
+  REQUIRE(id_in(4) == 3);
+  f.metadata->unfreeze();
+  REQUIRE(id_in(4) == 3);  // the active one has it again
+  f.checkpoint(4);
+  REQUIRE(id_in(4) == 3);
+  REQUIRE(id_in(4) == 3);
+  // While it is thawed there are changes of its own.
+  f.metadata->freeze(4);
+  put(5, 5);
+  f.metadata->unfreeze();
+  REQUIRE(id_in(5) == 5);
+  f.metadata->apply(6, key, std::nullopt);
+  REQUIRE(id_in(6) == 0);
+  f.checkpoint(6);
+  REQUIRE(id_in(6) == 0);
+  REQUIRE(id_in(6) == 0);
+  REQUIRE(old->collection("c").value()->id == 1);
+}
+
 TEST_CASE("metadata: what was read of a collection before a checkpoint ended is not kept") {
   Fixture f;
   const std::string key = collection_key("c");

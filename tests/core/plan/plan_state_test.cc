@@ -211,6 +211,74 @@ TEST_CASE(
   CHECK(plan.record.unplaced_releases == std::vector<LogPlace>{{w.last_lsn, 1}});
 }
 
+// PO2. `touched`: an op has asked for the object before, so that it was decoded.
+TEST_CASE("plan_state: a plain object dies as any other does, whatever else the transaction does") {
+  PlannerWorld w;
+  w.must([](Transaction& t) {
+    t.put("c", "unplaced", text(5000));
+    t.put("c", "private", text(60'000), Hint::kIncompressible);
+    t.put("c", "inline", text(50));
+    t.put("c", "empty", text(0));
+    t.put("c", "named", text(3000));
+    t.set_attr("c", "named", "k", "v");
+    t.put("c", "pages", text(1 << 20));
+    t.append("c", "pages", as_bytes(text(70'000)));
+    t.put("c", "keys", text(4000));
+    t.omap_set("c", "keys", "k", text(10));
+    t.put("c", "cut", text(6000));
+    t.write("c", "cut", 1000, as_bytes(text(2000)));
+  });
+  w.must([](Transaction& t) {
+    t.put("c", "shared", text(7000));
+    t.clone("c", "shared", "c", "clone");
+  });
+  const std::vector<std::string> names = {"unplaced", "private", "inline", "empty",
+                                          "named",    "pages",   "keys",   "cut",
+                                          "shared",   "clone",   "none"};
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    Transaction plain;
+    plain.remove("c", name);
+    const Plan plan = w.plan(plain).value();
+    Transaction touched;
+    if (name != "none") touched.expect_exists("c", name);
+    touched.remove("c", name);
+    const Plan other = w.plan(touched).value();
+    CHECK(plan.record == other.record);
+    CHECK(plan.totals == other.totals);
+    CHECK(plan.deletions.bodies == other.deletions.bodies);
+  }
+  // Removed and put again, removed twice, and renamed into what was removed.
+  w.must([](Transaction& t) {
+    t.remove("c", "unplaced");
+    t.put("c", "unplaced", text(900));
+    t.remove("c", "private");
+    t.remove("c", "private");
+    t.remove("c", "named");
+    t.rename("c", "cut", "c", "named");
+  });
+  w.check_alive();
+  CHECK(w.read("unplaced") == text(900));
+  CHECK_FALSE(w.object("private").has_value());
+  CHECK_FALSE(w.object("cut").has_value());
+  CHECK(w.object("named")->attributes.empty());
+  CHECK(w.refused([](Transaction& t) {
+    t.remove("c", "unplaced");
+    t.rename("c", "unplaced", "c", "x");
+  }) == ErrorCode::kNotFound);
+  // What a clone has is released with the last of its owners.
+  w.must([](Transaction& t) { t.remove("c", "shared"); });
+  w.check_alive();
+  w.must([](Transaction& t) {
+    t.clone("c", "clone", "c", "again");
+    t.remove("c", "clone");
+  });
+  w.check_alive();
+  CHECK(w.read("again") == text(7000));
+  w.must([](Transaction& t) { t.remove("c", "again"); });
+  w.must([](Transaction& t) { t.remove_collection("c", Contents::kRemoved); });
+}
+
 TEST_CASE("plan_state: the places of unplaced blobs are known in pages of their own as well") {
   PlannerWorld w;
   w.must([](Transaction& t) { t.write("c", "a", kPageSpan, as_bytes(text(5000))); });
