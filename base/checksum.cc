@@ -2,12 +2,15 @@
 
 #include <isa-l/crc.h>
 #include <nmmintrin.h>
+#include <wmmintrin.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/crc32c_moved.h"
+#include "base/crc32c_polynomials.h"
 
 namespace hexad {
 
@@ -91,44 +94,49 @@ void crc32c_three(const std::array<ByteView, 3>& bytes, std::uint32_t (&sums)[3]
 
 namespace {
 
-// Polynomials over GF(2) modulo Castagnoli's, as a crc32c has them: the highest bit is 1, the next
-// one x.
-constexpr std::uint32_t kPolynomial = 0x82f63b78;
-constexpr std::uint32_t kX8 = std::uint32_t{1} << (31 - 8);
-
-constexpr std::uint32_t times_x(std::uint32_t a) {
-  return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0);
+// x to the power of 8 * 2^i, times `factor`: what 2^i bytes of zeros do to the sum before them.
+constexpr std::array<std::uint32_t, 64> make_shifts(std::uint32_t factor) {
+  std::array<std::uint32_t, 64> shifts{};
+  std::uint32_t power = crc32c_math::power_of_x(8);
+  for (std::uint32_t& shift : shifts) {
+    shift = crc32c_math::product(power, factor);
+    power = crc32c_math::product(power, power);
+  }
+  return shifts;
 }
 
-constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t sum = 0;
-  for (unsigned power = 0; power < 32; ++power) {
-    sum ^= b & -(a >> 31);
-    a <<= 1;
-    b = times_x(b);
+constexpr std::array<std::uint32_t, 64> kShifts = make_shifts(crc32c_math::kOne);
+// The instruction multiplies with x^33 more: with x, since the product of two polynomials of 32
+// bits has 63, and with x^32, since it computes the sum of those.
+constexpr std::array<std::uint32_t, 64> kShiftsLess33 = make_shifts(crc32c_math::power_of_x(-33));
+
+}  // namespace
+
+std::uint32_t crc32c_moved(std::uint32_t sum, std::uint64_t size) {
+  for (std::size_t i = 0; size != 0; ++i, size >>= 1) {
+    if ((size & 1) != 0) sum = crc32c_math::product(kShifts[i], sum);
   }
   return sum;
 }
 
-// x to the power of 8 * 2^i: what 2^i bytes of zeros do to the sum before them.
-constexpr std::array<std::uint32_t, 64> make_shifts() {
-  std::array<std::uint32_t, 64> shifts{};
-  shifts[0] = kX8;
-  for (std::size_t i = 1; i < shifts.size(); ++i) shifts[i] = product(shifts[i - 1], shifts[i - 1]);
-  return shifts;
+__attribute__((target("pclmul"))) std::uint32_t crc32c_moved_by_clmul(std::uint32_t sum,
+                                                                      std::uint64_t size) {
+  for (std::size_t i = 0; size != 0; ++i, size >>= 1) {
+    if ((size & 1) == 0) continue;
+    const __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(sum)),
+                             _mm_cvtsi32_si128(static_cast<int>(kShiftsLess33[i])), 0);
+    sum = static_cast<std::uint32_t>(
+        _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product))));
+  }
+  return sum;
 }
-
-constexpr std::array<std::uint32_t, 64> kShifts = make_shifts();
-
-}  // namespace
 
 // What is inverted at both ends of a sum cancels out.
 std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_size) {
-  for (std::size_t i = 0; second_size >> i != 0; ++i) {
-    if ((second_size >> i & 1) != 0) first = product(kShifts[i], first);
-    if (i + 1 == kShifts.size()) break;
-  }
-  return first ^ second;
+  const bool clmul = __builtin_cpu_supports("pclmul") != 0;
+  return second ^
+         (clmul ? crc32c_moved_by_clmul(first, second_size) : crc32c_moved(first, second_size));
 }
 
 std::uint64_t xxh3_64(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }

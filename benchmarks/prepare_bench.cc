@@ -4,6 +4,8 @@
 //   prepare            a payload as the commit path makes it ready: copied into cells, cut,
 //                      checksummed per 16 KiB, coded, page by page; below 256 KiB it only waits for
 //                      its group
+//   fused              the payload copied into cells, summed and coded in one walk, by the codec:
+//                      what the commit path does of it
 //   copy_crc_code      the same three passes over a stripe, one after the other, nothing else
 //   ceiling_memcpy     the payload copied once
 //   ceiling_crc        the payload checksummed once
@@ -12,6 +14,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -97,6 +100,27 @@ void copy_crc_code(benchmark::State& state) {
   set_bytes(state);
 }
 
+void fused(benchmark::State& state) {
+  const Bytes source = noise(static_cast<std::size_t>(state.range(0)));
+  AlignedBuffer payload(source.size());
+  copy_bytes(payload.bytes(), source);
+  const std::unique_ptr<ec::Codec> codec = must(ec::make_codec(ec::Profile()));
+  Stripe stripe(payload.size());
+  const std::size_t cell = payload.size() / 4;
+  std::vector<ByteView> sources;
+  std::vector<MutByteView> shards;
+  for (std::size_t i = 0; i < 6; ++i) {
+    if (i < 4) sources.push_back(ByteView(payload.bytes()).subspan(i * cell, cell));
+    shards.push_back(stripe.cells.bytes().subspan(i * cell, cell));
+  }
+  for (auto _ : state) {
+    std::array<std::uint32_t, 6> sums{};
+    if (!codec->encode_and_sum(sources, shards, sums).ok()) std::abort();
+    benchmark::DoNotOptimize(sums);
+  }
+  set_bytes(state);
+}
+
 void ceiling_memcpy(benchmark::State& state) {
   // Aligned: some processors copy an order of magnitude slower between addresses that differ by
   // little modulo a page, as two neighbours on the heap do.
@@ -157,6 +181,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK_CAPTURE(prepare, own_stripe, core::BlobPreparer::Form::kOwnStripe)->Apply(sizes);
 BENCHMARK_CAPTURE(prepare, by_size, core::BlobPreparer::Form::kBySize)->Apply(sizes);
+BENCHMARK(fused)->Apply(sizes);
 BENCHMARK(copy_crc_code)->Apply(sizes);
 BENCHMARK(ceiling_memcpy)->Apply(sizes);
 BENCHMARK(ceiling_crc)->Apply(sizes);

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "base/checksum.h"
 #include "ec/gfni.h"
 #include "ec/isal.h"
 #include "ec/jerasure.h"
 #include "ec/kernel.h"
 #include "ec/matrix.h"
+#include "ec/summing_kernel.h"
 
 namespace hexad::ec {
 namespace {
@@ -42,6 +44,11 @@ Status check_aligned(const Profile& profile, std::size_t length) {
                               std::to_string(alignment(profile)) + " B");
 }
 
+// Bytes of each shard that are worked on together: the parts of a few of them, and what they are
+// copied from, lie in the nearest caches then. Shorter ones are summed and coded more slowly
+// (doc/benchmarks.md#preparing-large-payloads). An alignment is a power of two.
+constexpr std::size_t kPartBytes = 8192;
+
 // A code given by its parity matrix, computed by whichever kernel the factory stands for.
 class LinearCodec : public Codec {
  public:
@@ -49,7 +56,8 @@ class LinearCodec : public Codec {
       : profile_(profile),
         parity_(std::move(parity)),
         factory_(std::move(factory)),
-        encoder_(profile.m == 0 ? nullptr : factory_(parity_)) {}
+        encoder_(profile.m == 0 ? nullptr : factory_(parity_)),
+        summing_(uses_packets(profile.codec) ? nullptr : make_summing_program(parity_)) {}
 
   const Profile& profile() const override { return profile_; }
 
@@ -70,6 +78,28 @@ class LinearCodec : public Codec {
       outputs[i] = parity[i].data();
     }
     if (length > 0 && encoder_ != nullptr) encoder_->run(sources.data(), outputs.data(), length);
+    return ok_status();
+  }
+
+  Status encode_and_sum(std::span<const ByteView> sources, std::span<const MutByteView> shards,
+                        std::span<std::uint32_t> sums) const override {
+    HEXAD_TRY(check_count(profile_, "sources", sources.size(), profile_.k));
+    HEXAD_TRY(check_count(profile_, "shards", shards.size(), profile_.shards()));
+    HEXAD_TRY(check_count(profile_, "sums", sums.size(), profile_.shards()));
+    const std::size_t length = shards[0].size();
+    HEXAD_TRY(check_aligned(profile_, length));
+    for (std::uint32_t i = 0; i < profile_.shards(); ++i) {
+      HEXAD_TRY(check_length(profile_, i, shards[i].size(), length));
+      if (i < profile_.k) HEXAD_TRY(check_length(profile_, i, sources[i].size(), length));
+    }
+    if (summing_ == nullptr || length % SummingProgram::kAlignment != 0) {
+      return encode_and_sum_by_parts(sources, shards, sums);
+    }
+    std::array<const std::byte*, kMaxShards> from;
+    std::array<std::byte*, kMaxShards> to;
+    for (std::uint32_t i = 0; i < profile_.k; ++i) from[i] = sources[i].data();
+    for (std::uint32_t i = 0; i < profile_.shards(); ++i) to[i] = shards[i].data();
+    summing_->run(from.data(), to.data(), to.data() + profile_.k, length, sums.data());
     return ok_status();
   }
 
@@ -117,10 +147,40 @@ class LinearCodec : public Codec {
   }
 
  private:
+  // Copied, summed, coded, and the parity summed, a part of each shard after the other.
+  Status encode_and_sum_by_parts(std::span<const ByteView> sources,
+                                 std::span<const MutByteView> shards,
+                                 std::span<std::uint32_t> sums) const {
+    const std::size_t length = shards[0].size();
+    std::array<ByteView, kMaxDataShards> data;
+    std::array<MutByteView, kMaxParityShards> parity;
+    const std::size_t step = std::max<std::size_t>(kPartBytes, ec::alignment(profile_));
+    for (std::size_t begin = 0; begin < length; begin += step) {
+      const std::size_t size = std::min(step, length - begin);
+      for (std::uint32_t i = 0; i < profile_.k; ++i) {
+        const MutByteView part = shards[i].subspan(begin, size);
+        const ByteView source = sources[i].subspan(begin, size);
+        if (source.data() != part.data()) copy_bytes(part, source);
+        sums[i] = crc32c(part, sums[i]);
+        data[i] = part;
+      }
+      for (std::uint32_t i = 0; i < profile_.m; ++i) {
+        parity[i] = shards[profile_.k + i].subspan(begin, size);
+      }
+      HEXAD_TRY(encode(std::span(data).first(profile_.k), std::span(parity).first(profile_.m)));
+      for (std::uint32_t i = 0; i < profile_.m; ++i) {
+        std::uint32_t& sum = sums[profile_.k + i];
+        sum = crc32c(parity[i], sum);
+      }
+    }
+    return ok_status();
+  }
+
   Profile profile_;
   Matrix parity_;
   ProgramFactory factory_;
-  std::unique_ptr<Program> encoder_;  // null where there is no parity
+  std::unique_ptr<Program> encoder_;         // null where there is no parity
+  std::unique_ptr<SummingProgram> summing_;  // null where there is none
 };
 
 Matrix parity_matrix(const Profile& profile) {

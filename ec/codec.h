@@ -1,7 +1,8 @@
 // Erasure coding of one stripe: parity from data, and lost shards from those that are left.
 //
-// A codec knows nothing of devices, checksums or roles: the caller has decided who is lost, and
-// checks what was rebuilt against stored checksums. The code works column by column, so any call
+// A codec knows nothing of devices or roles, and of checksums no more than that a payload is summed
+// while it is coded: the caller has decided who is lost, and checks what was rebuilt against stored
+// checksums. The code works column by column, so any call
 // may be made on the same range [offset, offset + length) of every shard, as long as both are
 // multiples of alignment().
 #pragma once
@@ -32,6 +33,15 @@ class Codec {
   // Errors: kInvalidArgument (wrong number of spans, lengths differ, not aligned).
   virtual Status encode(std::span<const ByteView> data,
                         std::span<const MutByteView> parity) const = 0;
+
+  // Copies the k `sources` into the first k of the k+m `shards`, fills the others with their
+  // parity, and continues `sums`, a crc32c of each shard: in one walk where the processor has a
+  // kernel for it (ec/summing_kernel.h), else by parts that fit its nearest caches. A source may be
+  // its shard. The sums are those of what was written, never of a source that somebody is changing.
+  // Errors: kInvalidArgument (wrong number of spans or sums, lengths differ, not aligned).
+  virtual Status encode_and_sum(std::span<const ByteView> sources,
+                                std::span<const MutByteView> shards,
+                                std::span<std::uint32_t> sums) const = 0;
 
   // Rebuilds the shards named in `lost`, in place; all others count as good and are only read.
   // `shards`: k+m spans of one length.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "ec/gf256.h"
+#include "ec/gfni_matrices.h"
 #include "ec/profile.h"
 
 namespace hexad::ec {
@@ -16,29 +16,6 @@ namespace {
 // Only functions with these attributes have the instructions: all other code runs everywhere.
 #define HEXAD_GFNI_256 __attribute__((target("avx,avx2,gfni")))
 #define HEXAD_GFNI_512 __attribute__((target("avx,avx2,avx512f,avx512bw,gfni")))
-
-// The product with `factor` as the matrix that GF2P8AFFINEQB takes: bit i of a result is the parity
-// of byte 7-i of the matrix and the operand.
-constexpr std::uint64_t bit_matrix(std::uint8_t factor) {
-  std::uint64_t matrix = 0;
-  for (unsigned column = 0; column < 8; ++column) {
-    const std::uint8_t product = gf_multiply(factor, static_cast<std::uint8_t>(1u << column));
-    for (unsigned row = 0; row < 8; ++row) {
-      if ((product >> row & 1) != 0) matrix |= std::uint64_t{1} << (8 * (7 - row) + column);
-    }
-  }
-  return matrix;
-}
-
-constexpr std::array<std::uint64_t, 256> make_bit_matrices() {
-  std::array<std::uint64_t, 256> matrices{};
-  for (unsigned factor = 0; factor < 256; ++factor) {
-    matrices[factor] = bit_matrix(static_cast<std::uint8_t>(factor));
-  }
-  return matrices;
-}
-
-constexpr std::array<std::uint64_t, 256> kBitMatrices = make_bit_matrices();
 
 // Some rows of a matrix and where their results go.
 struct Rows {
@@ -50,9 +27,6 @@ struct Rows {
 };
 
 using Kernel = void (*)(const Rows&);
-
-// Whether the first of the rows is the sum of the sources, which takes no product.
-enum class FirstRow : std::uint8_t { kSum, kAny };
 
 HEXAD_GFNI_512 inline __m512i product(__m512i bytes, std::uint64_t matrix) {
   return _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(static_cast<long long>(matrix)), 0);

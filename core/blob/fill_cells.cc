@@ -11,11 +11,6 @@ namespace hexad::core {
 
 namespace {
 
-// Bytes of each cell that are worked on together: the parts of a few cells, and what they are
-// copied from, lie in the nearest caches then. Shorter ones are summed and coded more slowly
-// (doc/benchmarks.md#preparing-large-payloads).
-constexpr std::size_t kColumn = 8192;
-
 // Copies what `stored` has from there on, and zeros behind its end.
 void fill_part(ByteView stored, std::size_t from, MutByteView part) {
   const std::size_t left = from < stored.size() ? stored.size() - from : 0;
@@ -24,7 +19,8 @@ void fill_part(ByteView stored, std::size_t from, MutByteView part) {
   fill_zero(part.subspan(size));
 }
 
-// A crc32c of each cell, and of each block of the data cells where there are such sums.
+// A crc32c of each cell, and of each block of the data cells where there are such sums. The cells
+// are filled from their beginning to their end, part by part.
 class CrcsOfCells {
  public:
   CrcsOfCells(std::size_t cell_bytes, const ec::Profile& profile, const RecordShape& record)
@@ -32,23 +28,31 @@ class CrcsOfCells {
         cells_(profile.shards()),
         block_(record.checksum_block),
         blocks_(record.private_block_sums(static_cast<std::uint32_t>(cell_bytes))),
-        blocks_per_cell_(blocks_ / profile.k),
+        k_(profile.k),
         sums_(cells_ + blocks_) {}
 
-  // How many bytes the parts from there on have: none goes beyond the end of a block.
+  // How many bytes the parts from there on have: a block, or all.
   std::size_t part_size(std::size_t begin) const {
-    return std::min({kColumn, cell_bytes_ - begin, block_ - begin % block_});
+    return blocks_ == 0 ? cell_bytes_ : std::min(cell_bytes_ - begin, block_);
   }
-  // The parts of a cell come in their order.
-  void add_parity(std::uint32_t role, ByteView part) { add(sums_[role], part); }
-  void add_data(std::uint32_t role, std::size_t begin, ByteView part) {
-    if (blocks_ == 0) return add(sums_[role], part);
-    std::uint32_t& block = sums_[cells_ + role * blocks_per_cell_ + begin / block_];
-    add(block, part);
-    const std::size_t end = begin + part.size();
-    if (end % block_ != 0 && end != cell_bytes_) return;
-    const std::size_t size = end % block_ == 0 ? block_ : end % block_;
-    sums_[role] = crc32c_joined(sums_[role], block, size);
+  // The sums that the parts from `begin` on continue: of a block of each data cell, or of the
+  // cells.
+  std::array<std::uint32_t, ec::kMaxShards> before() const {
+    std::array<std::uint32_t, ec::kMaxShards> sums{};
+    for (std::size_t role = is_by_block(0) ? k_ : 0; role < cells_; ++role)
+      sums[role] = sums_[role];
+    return sums;
+  }
+  // What became of them.
+  void note(std::size_t begin, std::size_t size, std::span<const std::uint32_t> after) {
+    for (std::size_t role = 0; role < cells_; ++role) {
+      if (!is_by_block(role)) {
+        sums_[role] = after[role];
+        continue;
+      }
+      sums_[cells_ + role * (blocks_ / k_) + begin / block_] = after[role];
+      sums_[role] = crc32c_joined(sums_[role], after[role], size);
+    }
   }
   StripeSums sums() const {
     StripeSums sums;
@@ -61,13 +65,14 @@ class CrcsOfCells {
   }
 
  private:
-  static void add(std::uint32_t& sum, ByteView part) { sum = crc32c(part, sum); }
+  // Whether the blocks of this cell have sums of their own.
+  bool is_by_block(std::size_t role) const { return blocks_ > 0 && role < k_; }
 
   std::size_t cell_bytes_;
   std::size_t cells_;
   std::size_t block_;   // bytes
   std::size_t blocks_;  // 0: the cell sums serve
-  std::size_t blocks_per_cell_;
+  std::size_t k_;
   std::vector<std::uint32_t> sums_;  // of the cells, then of the blocks of each data cell
 };
 
@@ -113,19 +118,22 @@ Result<StripeSums> fill_and_sum_cells(ByteView stored, std::span<const MutByteVi
   }
   const std::size_t cell_bytes = cells[0].size();
   CrcsOfCells sums(cell_bytes, codec.profile(), record);
-  std::array<ByteView, ec::kMaxDataShards> data;
-  std::array<MutByteView, ec::kMaxParityShards> parity;
+  std::array<ByteView, ec::kMaxDataShards> sources;
+  std::array<MutByteView, ec::kMaxShards> parts;
   for (std::size_t begin = 0, size = 0; begin < cell_bytes; begin += size) {
     size = sums.part_size(begin);
-    for (std::uint32_t role = 0; role < k; ++role) {
-      const MutByteView part = cells[role].subspan(begin, size);
-      fill_part(stored, role * cell_bytes + begin, part);
-      sums.add_data(role, begin, part);
-      data[role] = part;
+    for (std::uint32_t role = 0; role < k + m; ++role) {
+      parts[role] = cells[role].subspan(begin, size);
+      if (role >= k) continue;
+      const std::size_t from = role * cell_bytes + begin;
+      const bool whole = from + size <= stored.size();
+      if (!whole) fill_part(stored, from, parts[role]);
+      sources[role] = whole ? stored.subspan(from, size) : ByteView(parts[role]);
     }
-    for (std::uint32_t i = 0; i < m; ++i) parity[i] = cells[k + i].subspan(begin, size);
-    HEXAD_TRY(codec.encode(std::span(data).first(k), std::span(parity).first(m)));
-    for (std::uint32_t i = 0; i < m; ++i) sums.add_parity(k + i, parity[i]);
+    std::array<std::uint32_t, ec::kMaxShards> of_parts = sums.before();
+    HEXAD_TRY(codec.encode_and_sum(std::span(sources).first(k), std::span(parts).first(k + m),
+                                   std::span(of_parts).first(k + m)));
+    sums.note(begin, size, std::span(of_parts).first(k + m));
   }
   return sums.sums();
 }

@@ -29,10 +29,10 @@ struct StripeSums {
 // Errors: those of coding.
 Status fill_cells(ByteView stored, std::span<const MutByteView> cells, const ec::Codec& codec);
 
-// The same, and returns the sums. With crc32c each part of the cells is copied, summed and coded
-// while it is in the processor's nearest cache, and the sum of a data cell is joined from those of
-// its blocks; with xxh3, whose sums cannot be joined, the cells are summed when they are complete.
-// The sums are those of the cells, never of `stored`, which somebody may be changing.
+// The same, and returns the sums. With crc32c the cells are copied, summed and coded in one walk
+// (ec::Codec::encode_and_sum()), and the sum of a data cell is joined from those of its blocks;
+// with xxh3, whose sums cannot be joined, the cells are summed when they are complete. The sums are
+// those of the cells, never of `stored`, which somebody may be changing.
 //
 // Errors: those of coding.
 Result<StripeSums> fill_and_sum_cells(ByteView stored, std::span<const MutByteView> cells,

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/crc32c_folding.h"
+#include "base/crc32c_moved.h"
+
 using namespace hexad;
 
 TEST_CASE("checksum: crc32c gives the published values of RFC 3720") {
@@ -74,6 +77,64 @@ TEST_CASE("checksum: crc32c of two runs of bytes is joined from their sums") {
   const std::uint32_t sum = crc32c(as_bytes("123456789"));
   constexpr std::uint64_t kFar = (std::uint64_t{1} << 62) + 12345;
   REQUIRE(crc32c_joined(crc32c_joined(sum, 0, kFar), 0, kFar) == crc32c_joined(sum, 0, 2 * kFar));
+}
+
+TEST_CASE("checksum: both ways to move a crc32c are that of zeros behind it") {
+  const bool clmul = __builtin_cpu_supports("pclmul") != 0;
+  if (!clmul) WARN("SKIPPED in part: this processor has no PCLMULQDQ");
+  const Bytes zeros(70'000);
+  for (const std::size_t size : {0, 1, 2, 3, 4, 7, 8, 63, 64, 512, 4096, 16384, 16385, 65'521}) {
+    for (const std::uint32_t sum : {0u, 1u, 0x80000000u, 0xe3069283u, 0xffffffffu}) {
+      CAPTURE(size, sum);
+      const std::uint32_t moved = crc32c_moved(sum, size);
+      // Zeros are summed as zeros, but for what is inverted.
+      REQUIRE(moved ==
+              (crc32c(ByteView(zeros).first(size), sum) ^ crc32c(ByteView(zeros).first(size), 0)));
+      if (clmul) REQUIRE(crc32c_moved_by_clmul(sum, size) == moved);
+    }
+  }
+  constexpr std::uint64_t kFar = ~std::uint64_t{0};
+  if (clmul) REQUIRE(crc32c_moved_by_clmul(0xe3069283, kFar) == crc32c_moved(0xe3069283, kFar));
+}
+
+namespace {
+
+HEXAD_CRC32C_FOLDING std::uint32_t fold(ByteView bytes, std::uint32_t previous) {
+  const __m512i factors = crc32c_folding::factors();
+  __m512i all = crc32c_folding::before(previous);
+  for (std::size_t at = 0; at < bytes.size(); at += 64) {
+    all = crc32c_folding::folded(all, factors, _mm512_loadu_si512(bytes.data() + at));
+  }
+  return crc32c_folding::finish(all);
+}
+
+std::uint32_t bitwise(ByteView bytes, std::uint32_t previous) {
+  std::uint32_t state = ~previous;
+  for (const std::byte byte : bytes) {
+    state ^= static_cast<std::uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) state = state >> 1 ^ (state & 1 ? 0x82f63b78 : 0);
+  }
+  return ~state;
+}
+
+}  // namespace
+
+TEST_CASE("checksum: folding agrees with the bitwise definition at every length and place") {
+  if (!crc32c_folding::is_there()) {
+    WARN("SKIPPED: this processor has no AVX-512 with VPCLMULQDQ");
+    return;
+  }
+  Bytes bytes(64 + 2048);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i >> 3 ^ i);
+  for (std::size_t size = 0; size <= 2048; size += 64) {
+    for (std::size_t place = 0; place < 64; place += size < 1100 ? 1 : 7) {
+      const ByteView run = ByteView(bytes).subspan(place, size);
+      for (const std::uint32_t previous : {0u, 1u, 0xe3069283u, 0xffffffffu}) {
+        CAPTURE(size, place, previous);
+        REQUIRE(fold(run, previous) == bitwise(run, previous));
+      }
+    }
+  }
 }
 
 TEST_CASE("checksum: xxh3 gives the published values") {

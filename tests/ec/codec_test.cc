@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/checksum.h"
 #include "tests/ec/naive.h"
 
 using namespace hexad;
@@ -86,6 +87,31 @@ TEST_CASE("codec: parity is right at every length boundary and wherever the buff
             REQUIRE(std::equal(shards[i].begin(), shards[i].end(), stripe[i].begin()));
           }
         }
+      }
+    }
+  }
+}
+
+// Lengths that a kernel for it takes, and those that it does not; longer ones than a part.
+TEST_CASE("codec: what is coded and summed in one walk is what is coded, and summed, by itself") {
+  for (const auto& [k, m] : {std::pair{1u, 1u}, {3u, 1u}, {4u, 2u}, {10u, 4u}, {4u, 5u}}) {
+    for (const Profile& profile : naive::profiles_of_shape(k, m)) {
+      const auto codec = codec_of(profile);
+      for (std::size_t length : boundary_lengths(profile)) {
+        CAPTURE(to_string(profile), codec_to_string(profile), length);
+        const std::vector<Bytes> stripe = naive::make_stripe(profile, length, length + k);
+        const std::vector<ByteView> all = naive::views(stripe);
+        std::vector<Bytes> shards(k + m, Bytes(length, std::byte{0x5a}));
+        std::vector<std::uint32_t> sums;
+        std::vector<std::uint32_t> wanted;
+        for (std::uint32_t i = 0; i < k + m; ++i) {
+          sums.push_back(i * 0x1234567);
+          wanted.push_back(crc32c(stripe[i], sums[i]));
+        }
+        REQUIRE(codec->encode_and_sum(std::span(all).first(k), naive::mutable_views(shards), sums)
+                    .ok());
+        REQUIRE(shards == stripe);
+        REQUIRE(sums == wanted);
       }
     }
   }

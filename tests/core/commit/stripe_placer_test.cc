@@ -121,6 +121,11 @@ class RefusedCodec : public ec::Codec {
     if (allowed_-- == 0) throw std::bad_alloc();
     return codec_.encode(data, parity);
   }
+  Status encode_and_sum(std::span<const ByteView> sources, std::span<const MutByteView> shards,
+                        std::span<std::uint32_t> sums) const override {
+    if (allowed_-- == 0) throw std::bad_alloc();
+    return codec_.encode_and_sum(sources, shards, sums);
+  }
   Status reconstruct_wanted(std::span<const MutByteView> shards, ec::ShardSet present,
                             ec::ShardSet wanted) const override {
     return codec_.reconstruct_wanted(shards, present, wanted);
