@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSize = 4_KiB;
 constexpr std::uint64_t kObjects = 2 * OperationStore::kMostAtOnce;
+constexpr std::uint64_t kObjectsOf64KiB = 256;
 constexpr std::uint64_t kLargeObjects = 4;
 constexpr std::uint64_t kLargeSize = 4_MiB;
 
@@ -24,9 +25,10 @@ bool is_overwrite(Operation operation) {
   return operation == Operation::kOverwriteAlone || operation == Operation::kOverwriteIn16;
 }
 
-Store new_store() {
+Store new_store(Operation operation) {
   MemoryStoreOptions options;
-  options.capacity = 4_GiB;
+  // Space is used in turn: of little of it all has soon been written, and no page is new.
+  options.capacity = operation == Operation::kPut64KiBAlone ? 256_MiB : 4_GiB;
   RuntimeOptions runtime;
   runtime.cache_size = 0;  // what a read costs that finds nothing there
   return must(Store::in_memory(options, runtime));
@@ -52,6 +54,8 @@ std::string_view name_of(Operation operation) {
       return "get";
     case Operation::kRemoveIn64:
       return "remove-in-64";
+    case Operation::kPut64KiBAlone:
+      return "put-64kib-alone";
   }
   std::abort();
 }
@@ -73,14 +77,21 @@ std::uint64_t in_one(Operation operation) {
     case Operation::kPutAlone:
     case Operation::kOverwriteAlone:
     case Operation::kGet:
+    case Operation::kPut64KiBAlone:
       return 1;
   }
   std::abort();
 }
 
 OperationStore::OperationStore(Operation operation)
-    : operation_(operation), data_(noise(kSize)), into_(kSize), store_(new_store()), rng_(4) {
-  if (is_overwrite(operation)) {
+    : operation_(operation),
+      data_(noise(operation == Operation::kPut64KiBAlone ? 64_KiB : kSize)),
+      into_(kSize),
+      store_(new_store(operation)),
+      rng_(4) {
+  if (operation == Operation::kPut64KiBAlone) {
+    for (std::uint64_t i = 0; i < 24 * kObjectsOf64KiB; ++i) put_of_64_kib();
+  } else if (is_overwrite(operation)) {
     const Bytes large = noise(kLargeSize, 2);
     for (std::uint64_t i = 0; i < kLargeObjects; ++i) {
       Transaction t;
@@ -124,6 +135,9 @@ void OperationStore::run(std::uint64_t count) {
       case Operation::kRemoveIn64:
         remove(together);
         break;
+      case Operation::kPut64KiBAlone:
+        put_of_64_kib();
+        break;
     }
   }
 }
@@ -133,6 +147,13 @@ void OperationStore::put(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     t.put_borrowed(kDefaultCollection, small_name(next_++), data_, Hint::kIncompressible);
   }
+  must(store_.commit(std::move(t)));
+}
+
+void OperationStore::put_of_64_kib() {
+  Transaction t;
+  t.put_borrowed(kDefaultCollection, "object65536-" + std::to_string(next_++ % kObjectsOf64KiB),
+                 data_, Hint::kIncompressible);
   must(store_.commit(std::move(t)));
 }
 

@@ -21,10 +21,12 @@ enum class Operation : std::uint8_t {
   kOverwriteIn16,   // the same, 16 to a transaction
   kGet,             // 4 KiB, not cached
   kRemoveIn64,      // objects of 4 KiB, 64 to a transaction
+  kPut64KiBAlone,   // 64 KiB in place of an object of 64 KiB, in memory that was written before
 };
 constexpr std::array kAllOperations = {
     Operation::kPutAlone,      Operation::kPutIn64, Operation::kOverwriteAlone,
-    Operation::kOverwriteIn16, Operation::kGet,     Operation::kRemoveIn64};
+    Operation::kOverwriteIn16, Operation::kGet,     Operation::kRemoveIn64,
+    Operation::kPut64KiBAlone};
 
 // "put-alone" and the like, and nothing for what is called otherwise.
 std::string_view name_of(Operation operation);
@@ -47,6 +49,7 @@ class OperationStore {
 
  private:
   void put(std::uint64_t count);
+  void put_of_64_kib();
   void overwrite(std::uint64_t count);
   void get(std::uint64_t count);
   void remove(std::uint64_t count);

@@ -24,6 +24,8 @@ double most_calls(Operation operation) {
       return 3.3;
     case Operation::kRemoveIn64:
       return 2.2;
+    case Operation::kPut64KiBAlone:
+      return 72;
   }
   return 0;
 }
