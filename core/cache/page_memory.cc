@@ -11,6 +11,11 @@ constexpr std::size_t kMostSpare = 64;
 
 }  // namespace
 
+// So that take() asks for no memory, which it could not answer for halfway.
+PageMemory::PageMemory(std::size_t extents) : capacity_(extents) {
+  spare_keys_.reserve(kMostSpare);
+}
+
 std::unique_ptr<KnownPage> PageMemory::take(BodyId body, std::uint32_t page) {
   const auto at = by_key_.find({body, page});
   if (at == by_key_.end()) return nullptr;

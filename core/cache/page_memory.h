@@ -27,7 +27,7 @@ class PageMemory {
  public:
   // `extents`: so many of all pages together are kept, those of the page that was put last in any
   // case.
-  explicit PageMemory(std::size_t extents) : capacity_(extents) {}
+  explicit PageMemory(std::size_t extents);
 
   // Null: not remembered. Whoever takes it may put it back, with the places of unplaced blobs in it
   // and nothing else changed, as long as the key's value has not. Cost of all: O(log n).

@@ -10,8 +10,9 @@ namespace {
 
 // An empty group part, and what the counts of a full one take more.
 constexpr std::uint64_t kGroupFraming = 32;
-// What encode() keeps of a group's parts, bytes: those of hundreds of small blobs.
+// What encode() keeps of a group's parts, bytes, and pieces: those of hundreds of small blobs.
 constexpr std::size_t kMostScratch = 64 << 10;
+constexpr std::size_t kMostParts = 4096;
 
 }  // namespace
 
@@ -101,7 +102,9 @@ kv::LogBody GroupRecords::encode(const std::vector<Submission>& members, std::ui
   records.clear();
   groups.places.clear();
   groups.bytes.clear();
-  if (groups.bytes.capacity() > kMostScratch) scratch = {};
+  if (groups.bytes.capacity() > kMostScratch || records.parts().capacity() > kMostParts) {
+    scratch = {};
+  }
   return body;
 }
 

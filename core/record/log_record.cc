@@ -413,7 +413,8 @@ std::string encode_group_part(const GroupPart& group, const RecordShape& shape) 
     bytes += group.payloads[i].bytes;
     from = parts.places[i];
   }
-  return bytes.append(parts.bytes, from);
+  bytes.append(parts.bytes, from);
+  return bytes;
 }
 
 std::string encode_log_record(const LogRecord& record, const RecordShape& shape) {

@@ -70,8 +70,7 @@ class Place {
   std::byte* at_;
 };
 
-// Returns the crc32c of the header, which stands at its end and begins that of the block.
-std::uint32_t encode_header(const LogBlockHeader& header, std::byte* begin) {
+void encode_header(const LogBlockHeader& header, std::byte* begin) {
   Place out(begin);
   out.raw(kMagic);
   for (const std::uint8_t byte : header.uuid.bytes) out.u8(byte);
@@ -89,9 +88,7 @@ std::uint32_t encode_header(const LogBlockHeader& header, std::byte* begin) {
   out.le64(header.fence_end_lsn);
   out.le64(header.nonce);
   out.zeros(static_cast<std::size_t>(begin + kHeaderCrcOffset - out.at()));
-  const std::uint32_t crc = log_block_crc_start({begin, kLogHeaderSize});
-  out.le32(crc);
-  return crc;
+  out.le32(crc32c(ByteView(begin, kHeaderCrcOffset)));
 }
 
 // L1 to L4 and that the lengths agree with one another; nothing when all is well.
@@ -173,7 +170,8 @@ EncodedLogBlock encode_log_block(LogBlockHeader header, LogBody body) {
   encoded.header = header;
   encoded.bytes = std::move(body.buffer.bytes);
   std::byte* const begin = encoded.bytes.data();
-  const std::uint32_t start = encode_header(header, begin);
+  encode_header(header, begin);
+  const std::uint32_t start = log_block_crc_start({begin, kLogHeaderSize});
   std::byte* const records = begin + kLogHeaderSize;
   encoded.crc = body.sum.has_value() ? crc32c_joined(start, *body.sum, body.length)
                                      : crc32c({records, body.length}, start);
