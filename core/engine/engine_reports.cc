@@ -74,8 +74,11 @@ Status Engine::set_cache_size(std::uint64_t bytes) {
   changed.cache_size = bytes;
   HEXAD_TRY(changed.validate());
   if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
+  // The table first where both become less: the cache would give up room for one that is going.
+  const bool less = bytes < parts_.cache->capacity();
+  if (less) parts_.resident->set_most_memory(resident_table_memory(bytes));
   parts_.cache->set_capacity(bytes);
-  parts_.resident->set_most_memory(resident_table_memory(bytes));
+  if (!less) parts_.resident->set_most_memory(resident_table_memory(bytes));
   // The file follows, which may wait for its device.
   if (writing_.pipeline != nullptr && parts_.resident->room() > 0) want_index();
   return {};

@@ -95,7 +95,7 @@ Status IndexJob::attach_verified() {
 bool IndexJob::is_too_large_yet() const {
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return false;
-  const std::uint64_t held = parts_.resident == nullptr ? 0 : parts_.resident->usage().room;
+  const std::uint64_t held = parts_.resident == nullptr ? 0 : parts_.resident->room();
   const std::uint64_t could_have = *left + held - std::min(held, blocks_beside_);
   return could_have <= too_large_->room + too_large_->room / 8 + kMoreRoom &&
          bytes_to_copy(*parts_.runs()) > too_large_->runs / 4 * 3;
@@ -143,9 +143,10 @@ void IndexJob::fit_blocks() {
   if (!left.has_value()) return;
   const std::uint64_t held = parts_.resident->room();
   const std::uint64_t could_have = *left + held - std::min(held, blocks_beside_);
-  const std::uint64_t wanted = room_for_blocks(could_have);
+  const std::uint64_t wanted = parts_.resident->known_of(room_for_blocks(could_have));
   const bool is_tight = wanted < held && *left < could_have / 32;
-  if (!is_tight && wanted <= held + held / 8) return;
+  const bool is_unknown = wanted < held && parts_.resident->known_of(held) < held;
+  if (!is_tight && !is_unknown && wanted <= held + held / 8) return;
   // What fails leaves them as they are, or without room: give_blocks() at a later checkpoint.
   parts_.resident->change_room(wanted).ignore();
   note_room_beside(could_have);

@@ -89,6 +89,10 @@ struct ResidentPieces::File {
   std::atomic<std::uint64_t> reading = 0;  // what calls have under way, or are about to send
   // Nothing new is read or written: its device becomes longer. Changes with the lock.
   std::atomic<bool> paused = false;
+
+  // Of the thread that changes the room.
+  bool keeps_space = false;   // the space of some slots that were given back
+  bool owes_discard = false;  // may still happen, to slots that were given back
 };
 
 // So many of `reading`, until it ends.
@@ -180,7 +184,6 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
   return {};
 }
 
-// More would be of no use: nobody could say what is there.
 std::uint64_t ResidentPieces::known_of(std::uint64_t bytes) const {
   const std::uint64_t most_memory = most_memory_.load(std::memory_order_relaxed);
   const std::uint64_t known = ResidentTable::most_entries(most_memory) * kUsualPiece;
@@ -285,7 +288,8 @@ Status ResidentPieces::change_room(std::uint64_t bytes) {
     if (file != nullptr) now = file->room() / file->segment;
   }
   const std::uint64_t wanted = file == nullptr ? 0 : bytes / file->segment;
-  if (wanted < kLeastSlots) {
+  // A file that keeps what it gives back has to go as a whole.
+  if (wanted < kLeastSlots || (wanted < now && file->keeps_space)) {
     file.reset();
     return give_room(bytes);
   }
@@ -342,21 +346,33 @@ void ResidentPieces::give_back(const std::shared_ptr<File>& file, std::uint64_t 
   }
 }
 
-// One that fails keeps its space until the file goes.
+// One that fails keeps its space until the file goes, at the next change to less.
 void ResidentPieces::discard(File& file, const SlotList& slots) {
-  if (file.device->owing_for() >= kPatience) return;
+  if (file.device->owing_for() >= kPatience) {
+    file.keeps_space = true;
+    return;
+  }
   auto batch = std::make_unique<io::IoBatch>();
   batch->requests.reserve(slots.size());
   for (const std::uint32_t slot : slots) {
     batch->requests.push_back(
         io::IoRequest::discard(*file.device, slot * file.segment, file.segment));
   }
-  if (!file.queue.run_for(*batch, kPatience)) file.queue.abandon(std::move(batch), {});
+  if (!file.queue.run_for(*batch, kPatience)) {
+    file.queue.abandon(std::move(batch), {});
+    file.keeps_space = file.owes_discard = true;
+  } else if (!batch->first_error().ok()) {
+    file.keeps_space = true;
+  }
 }
 
-// Slots that were given back get their space again. How many did.
+// Slots that were given back get their space again. How many did. None while a discard of some of
+// them may be under way: it would take the space from a segment that is written there.
 Result<std::uint64_t> ResidentPieces::use_again(const std::shared_ptr<File>& file,
                                                 std::uint64_t slots) {
+  if (file->device->owing_for() >= kPatience) return std::uint64_t{0};
+  if (file->owes_discard && file->device->traffic().under_way.load() > 0) return std::uint64_t{0};
+  file->owes_discard = false;
   for (std::uint64_t done = 0; done < slots; ++done) {
     std::uint32_t slot = 0;
     {
@@ -711,7 +727,7 @@ bool ResidentPieces::seal() {
   if (file.free.empty()) let_go_before(file.oldest + file.segment);
   file.flight_slot = file.free.back();
   file.free.pop_back();
-  file.fresh -= file.fresh > 0 ? 1 : 0;
+  file.fresh = std::min<std::uint64_t>(file.fresh, file.free.size());  // those come last
   file.slot_of[file.number % file.slot_of.size()] = file.flight_slot;
   ++file.number;
   return true;

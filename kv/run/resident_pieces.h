@@ -28,8 +28,8 @@
 //   FB5 a slot is of one segment at most, and it is written, read and given back for that one
 //       alone: a piece whose segment has had to go is not there, whatever its slot is for by then
 //   FB6 where room or memory change, the lock is held for kEntriesAtOnce entries, kSlotsAtOnce
-//       slots or a copy of the lists of slots at a time, and who looks for pieces does not wait for
-//       the file system: while the file becomes longer there is nothing in it for them
+//       slots or one pass over the lists of slots at a time, and who looks for pieces does not wait
+//       for the file system: while the file becomes longer there is nothing in it for them
 //   FB7 where all room has been had, what is read for the first time as far as the table knows
 //   takes
 //       none; what a merge writes of pieces that were here does (inherit())
@@ -93,6 +93,9 @@ class ResidentPieces {
   Status change_room(std::uint64_t bytes);
   // Bytes of the file; 0: there is none.
   std::uint64_t room();
+  // Of a file of so many bytes, those of which the table could know what is there: more would be of
+  // no use. Any thread.
+  std::uint64_t known_of(std::uint64_t bytes) const;
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
   // or written keeps the space of the file until it ends, and is_gone() has noticed that.
   void take_room();
@@ -165,8 +168,6 @@ class ResidentPieces {
   void note_error(const std::string& what) HEXAD_REQUIRES(mutex_);
   void stop(std::string problem) HEXAD_REQUIRES(mutex_);
 
-  // Bytes of a file of which the table can know, of so many.
-  std::uint64_t known_of(std::uint64_t bytes) const;
   void fit_table() HEXAD_EXCLUDES(resizing_);
   void move_table(const std::shared_ptr<File>& file, std::uint64_t slots) HEXAD_REQUIRES(resizing_);
   std::uint64_t first_that_fits(const std::shared_ptr<File>& file, std::uint64_t pieces);

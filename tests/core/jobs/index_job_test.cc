@@ -175,6 +175,22 @@ TEST_CASE("index job: the room of blocks is no news, where an index would not ha
   REQUIRE(w.narrow.opened == 2);
 }
 
+TEST_CASE("index job: blocks that the table cannot know of any more give their room back") {
+  BlocksWorld w;
+  w.checkpoint();
+  const std::uint64_t held = w.blocks.room();
+  w.blocks.set_most_memory(8 << 10);
+  const std::uint64_t known = w.blocks.known_of(held);
+  REQUIRE(known < held);
+  w.checkpoint();
+  CHECK(w.blocks.room() <= known);
+  CHECK(w.blocks.room() >= known / 2);
+  w.blocks.set_most_memory(1 << 20);
+  w.checkpoint();
+  CHECK(w.blocks.room() > known);
+  CHECK(w.narrow.opened == 1);
+}
+
 TEST_CASE("index job: blocks that have ended give their room back, and get it again") {
   BlocksWorld w;
   w.checkpoint();
