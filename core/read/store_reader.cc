@@ -295,7 +295,12 @@ Status StoreReader::gather_range(RangeReader& reader, ReadGather& gather, std::u
 
 Status StoreReader::read_found(MetaView& view, const Room& room, const CachedRecord* record,
                                std::uint64_t offset, MutByteView out) {
-  if (record == nullptr) return blobs_.read(room.plain->blob, offset, out);
+  if (record == nullptr) {
+    const io::Nanos began = cache_.clock().now();
+    HEXAD_TRY(blobs_.read(room.plain->blob, offset, out));
+    cache_.note_device_read(0, out.size(), cache_.clock().now() - began);
+    return {};
+  }
   return read_through_cache(view, *record, offset, out);
 }
 
