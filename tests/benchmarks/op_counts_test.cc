@@ -13,13 +13,13 @@ namespace {
 double most_calls(Operation operation) {
   switch (operation) {
     case Operation::kPutAlone:
-      return 45.4;
+      return 30;
     case Operation::kPutIn64:
-      return 6.7;
+      return 6.3;
     case Operation::kOverwriteAlone:
-      return 56.4;
+      return 41;
     case Operation::kOverwriteIn16:
-      return 22.4;
+      return 21.4;
     case Operation::kGet:
       return 3.3;
     case Operation::kRemoveIn64:
