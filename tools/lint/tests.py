@@ -89,6 +89,7 @@ WITHOUT = {
     "core/devices/fast_directories.h": "fast_devices_test.cc (tests/core/faults)",
     "core/devices/room_elsewhere.h": "failure_domains_test.cc, devices_added_test.cc (tests/core/faults)",
     "core/devices/slab_moves.h": "slab_moves_test.cc (tests/core/faults)",
+    "kv/run/resident_file.h": "a part of resident_pieces.h",
     "kv/run/run_leaf.h": "run_merge_test.cc, which looks at every key and byte of leaves",
     "core/hexad.h": "includes the public headers",
     "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
